@@ -130,6 +130,10 @@ func (s *api) request(m *nats.Msg) {
 		switch verb {
 		case subjects.VerbGet:
 			s.get(l, m, id)
+		case subjects.VerbHead:
+			if r := s.underWay(l, m, id, "its head stands in history"); r != nil {
+				s.reply(m, wire.HeadReply(headOf(r)))
+			}
 		case subjects.VerbCancel:
 			s.cancel(l, m, id)
 		case subjects.VerbApprove, subjects.VerbAnswer:

@@ -66,6 +66,26 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	return doc
 }
 
+// headOf returns what a list shows of a run that goes on: its counts so far, and no document.
+func headOf(r *run) outcome.Head {
+	m := r.machine
+	doc := &outcome.Run{Generation: r.generation, Status: outcome.Running, Submitted: r.submitted}
+	if m == nil {
+		return outcome.HeadOf(doc)
+	}
+	doc.Stats, doc.Started = m.Stats(), m.Started()
+	if u := r.start.Reuse; u != nil {
+		doc.RetryOf = u.Of
+	}
+	p, of := m.Scope(0)
+	doc.Steps = make([]outcome.Step, len(p.Steps))
+	for k := range doc.Steps {
+		s := &p.Steps[k]
+		doc.Steps[k] = outcome.Step{ID: s.ID, Tool: s.Tool, Status: m.StepStatus(of.Of(k))}
+	}
+	return outcome.HeadOf(doc)
+}
+
 // revisionOf returns the number of the last amendment of a scope, but for one that waits.
 func revisionOf(m *machine.Run, scope string) int {
 	n, _ := machine.Revision(m, scope)

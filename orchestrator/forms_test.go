@@ -69,6 +69,13 @@ func TestRequestsAndAnswers(t *testing.T) {
 		require.NoError(t, json.Unmarshal(m.Data, &r))
 		return versioned(r.JSON())
 	})
+	head := outcome.HeadOf(&running)
+	head.Stats.Steps = 1
+	wiretest.RoundTrip(t, *update, "head_answer", versioned(wire.HeadReply(head)), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		h, err := wire.ParseHeadReply(&m)
+		require.NoError(t, err)
+		return versioned(wire.HeadReply(h))
+	})
 	o, err := tool.ReadOverride([]byte(`{"x-orchestration":{"max_concurrency":8},"by":"ann"}`))
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "override_answer", versioned(written(t, kv.Overridden{Name: "get_weather", Override: o})), wiretest.Ignored, as[kv.Overridden](t))

@@ -172,6 +172,7 @@ func ParseNotify(subject string) (r Run, ok bool) {
 // The verbs of the control API.
 const (
 	VerbGet     = "get"
+	VerbHead    = "head" // what a list shows of a run that goes on
 	VerbCancel  = "cancel"
 	VerbApprove = "approve" // answers approvals
 	VerbAnswer  = "answer"  // answers what plans ask by the tool "ask", and no approval

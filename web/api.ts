@@ -13,6 +13,8 @@ export interface Line {
   steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string;
 }
 
+export interface Head { stats: { steps: number; succeeded: number; failed: number; skipped: number; cancelled?: number }; tools?: string[]; failed?: string }
+
 export interface List {
   runs: Line[]; next?: string; matched: number; counts: Record<string, number>; attention: number;
   reading?: boolean; trouble?: Fault; version: number; now: string;

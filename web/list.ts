@@ -1,5 +1,5 @@
 // The list of runs.
-import { ask, calm, follow, load, me, now, trouble, type Line, type List, type Tools } from "./api";
+import { ask, calm, follow, load, me, now, trouble, type Head, type Line, type List, type Tools } from "./api";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, badge, count, duration, marks, moment } from "./format";
 import { param, place, runAddress, set } from "./state";
@@ -22,7 +22,10 @@ export function runs() {
   const refresh = async () => {
     const mine = ++asked;
     const next = await load<List>("runs?" + query());
-    if (next && mine === asked) list.set(next);
+    if (next && mine === asked) {
+      const were = new Map(list.peek()?.runs.map((r) => [r.key, r]));
+      list.set({ ...next, runs: next.runs.map((r) => (r.status === "running" ? { ...were.get(r.key), ...r } : r)) }); // what was counted stays until it is anew
+    }
   };
   effect(() => {
     place();
@@ -30,6 +33,17 @@ export function runs() {
   });
   const soon = calm(500, () => void refresh());
   ended(follow("", { reset: soon, runs: soon }));
+  const fill = async () => { // what goes on is counted by who has it at work
+    const keys = document.hidden ? [] : (list.peek()?.runs ?? []).filter((r) => r.status === "running").map((r) => r.key).slice(0, 100);
+    const told = keys.length ? await ask<{ heads: Record<string, Head> }>("heads", { keys }).catch(() => null) : null, l = list.peek();
+    if (!told || !l) return;
+    list.set({ ...l, runs: l.runs.map((r) => {
+      const t = r.status === "running" && told.heads[r.key];
+      return t ? { ...r, steps: t.stats.steps, succeeded: t.stats.succeeded, failed: t.stats.failed, skipped: t.stats.skipped + (t.stats.cancelled ?? 0), tools: t.tools, failed_at: t.failed } : r;
+    }) });
+  };
+  const counted = setInterval(() => void fill(), 1000);
+  ended(() => clearInterval(counted));
   const tick = setInterval(() => list.peek()?.runs.some((r) => r.status === "running") && list.set({ ...list.peek()! }), 1000);
   ended(() => clearInterval(tick));
 
@@ -122,7 +136,8 @@ function bar(r: Line) {
   if (!r.steps) return h("span", { class: "faint" }, r.status === "running" ? "under way" : "–");
   const parts: [string, number][] = [["succeeded", r.succeeded ?? 0], ["failed", r.failed ?? 0], ["skipped", r.skipped ?? 0]];
   const text = parts.filter(([, n]) => n).map(([what, n]) => `${n} ${what}`).join(", ");
-  return h("span", { class: "bar", title: text, role: "img", "aria-label": `${r.steps} steps: ${text}` },
+  if (r.status === "running") parts.push(["waiting", Math.max(0, r.steps - (r.succeeded ?? 0) - (r.failed ?? 0) - (r.skipped ?? 0))]);
+  return h("span", { class: "bar", title: text, role: "img", "aria-label": `${r.steps} steps: ${text || "none is over"}` },
     h("b", null, r.steps.toLocaleString("en")),
     h("span", null, parts.map(([what, n]) => {
       const part = h("i", { "data-status": what });

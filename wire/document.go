@@ -5,6 +5,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -23,4 +24,21 @@ func Documented(doc *outcome.Run, handle *outcome.Handle) nats.Header {
 func ParseHead(h nats.Header) (head outcome.Head, ok bool) {
 	v := get(h, subjects.HeaderHead)
 	return head, v != "" && json.Unmarshal([]byte(v), &head) == nil && head.Status != ""
+}
+
+// HeadReply writes the answer to a request for the head of a run that goes on.
+func HeadReply(h outcome.Head) []byte {
+	b, _ := json.Marshal(h) // a struct of plain fields: it can't fail
+	return b
+}
+
+// ParseHeadReply reads an answer to a request for a head. Errors: what was answered in its place, and Internal.
+func ParseHeadReply(m *nats.Msg) (h outcome.Head, err error) {
+	if err := ParseRefusal(m.Header, m.Data); err != nil {
+		return h, err
+	}
+	if err := json.Unmarshal(m.Data, &h); err != nil {
+		return h, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
+	}
+	return h, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stepjet/stepjet/internal/acl"
 	"github.com/stepjet/stepjet/internal/ui"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -62,6 +63,12 @@ func (s *system) shows() {
 		require.Equal(t, http.StatusOK, status, "%s: %.500s", path, body)
 		require.Contains(t, string(body), "Go on?", path)
 	}
+	counted, err := front.Client().Post(front.URL+"/api/v1/heads", "application/json", strings.NewReader(`{"keys":["acme.observed"]}`))
+	require.NoError(t, err)
+	var heads struct{ Heads map[string]outcome.Head }
+	require.NoError(t, json.NewDecoder(counted.Body).Decode(&heads))
+	require.NoError(t, counted.Body.Close())
+	require.Equal(t, 1, heads.Heads["acme.observed"].Stats.Steps)
 	require.NoError(t, agent.Cancel(s.ctx(), "observed", "ann"))
 	r, err := http.NewRequestWithContext(s.ctx(), http.MethodGet, front.URL+"/api/v1/stream?run=acme.all", nil)
 	require.NoError(t, err)

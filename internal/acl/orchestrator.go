@@ -64,7 +64,8 @@ func (g *Grant) observe(s Spec) {
 	}
 	g.request(None, subjects.FlowControl)
 	g.request(Many, subjects.DemandSubject)
-	g.request(One, subjects.UserInfo, subjects.QueuesSubject, subjects.TenantAPIFilter("*", subjects.VerbGet))
+	g.request(One, subjects.UserInfo, subjects.QueuesSubject, subjects.TenantAPIFilter("*", subjects.VerbGet),
+		subjects.TenantAPIFilter("*", subjects.VerbHead))
 	g.listen(subjects.AllEvents, subjects.AllNotices)
 	g.hearBeats()
 }

@@ -35,6 +35,7 @@ type Server struct {
 	asked *asked
 	rules *overriding
 	count *counting
+	heads *counts
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
@@ -56,6 +57,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.docs, s.rules = newReader(s.ctx, cfg), &overriding{cfg: &s.cfg, read: store}
 	s.lines = newFollower(store, cfg.Logger)
 	s.count = newCounting(s.lines, s.docs)
+	s.heads = &counts{store: store, life: s.ctx, done: &s.done, kept: map[string]*told{}}
 	s.hub = newHub(s.ctx, s.docs.client, s.lines)
 	s.done.Go(func() { s.lines.run(s.ctx) })
 	return s, nil
@@ -93,7 +95,8 @@ func (s *Server) Handler() http.Handler {
 	get("workers", s.staff.workers)
 	get("stream", s.hub.stream)
 	get("openapi.yaml", described)
-	post("validate", act.validate, Viewer) // which changes nothing
+	post("validate", act.validate, Viewer) // which changes nothing, as the next
+	post("heads", s.heads.heads, Viewer)
 	post("runs", act.submit, Operator)
 	post("runs/{key}/cancel", act.cancel, Operator)
 	post("runs/{key}/retry", act.retry, Operator)

@@ -189,6 +189,13 @@ test("a run is followed to its end, in two tabs, and cancelled", async (t) => {
   }
 });
 
+test("the list counts what goes on", async (t) => {
+  const page = await open(t, "/?q=nightly-import");
+  await page.locator('tr .bar[aria-label="3 steps: 1 succeeded"]').waitFor();
+  await page.locator("td.tools", { hasText: "sleep, echo" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
 test("a run is tried again", async (t) => {
   const page = await open(t, run("acme.order-1043"));
   await page.getByRole("button", { name: "Retry …" }).click();
