@@ -147,9 +147,9 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 //
 // Errors: Conflict where the plan was amended meanwhile, whose details have the "revision" of now, and where somebody is
 // asked about it or about another amendment; Rejected where a person refused it, or nobody approved of it in time;
-// Overtaken where the run went on before the amendment stood, or was approved of, so that it does nothing; NotAmendable for a plan that stays as it was
-// submitted; those of plans, with all of them in the details as "problems"; Permission for a step that people approve;
-// AlreadyFinished, NotFound, LimitExceeded, TooLarge, InvalidValue; NotReady where no orchestrator answers.
+// Overtaken where the run went on before the amendment stood, or was approved of, so that it does nothing; NotAmendable
+// for a plan that stays as it was submitted; those of plans, with all of them in the details as "problems"; Permission
+// for a step that people approve; AlreadyFinished, NotFound, LimitExceeded, TooLarge, InvalidValue; NotReady where no orchestrator answers.
 func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, error) {
 	name, err := c.name(run)
 	if err != nil {

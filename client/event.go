@@ -19,8 +19,8 @@ type Event struct {
 	// Steps is, of a start, the number of steps of the plan; of an amendment that of the plan which was amended, 0 where
 	// it is told later.
 	Steps int `json:"steps,omitempty"`
-	// Revision is, of an amendment, or of a question about one, its number, from 1; Step names the step whose plan it is, "=" for that of the run. By
-	// says who asked for it, as they name themselves.
+	// Revision is, of an amendment, or of a question about one, its number, from 1; Step names the step whose plan it is,
+	// "=" for that of the run. By says who asked for it, as they name themselves.
 	Revision int    `json:"revision,omitempty"`
 	By       string `json:"by,omitempty"`
 	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is

@@ -72,7 +72,8 @@ func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*o
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
 
-// Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was. Errors as those of Approve.
+// Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was.
+// Errors as those of Approve.
 func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Reject, Reason: a.Reason, By: a.By})
 }

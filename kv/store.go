@@ -187,7 +187,10 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 // Heard returns once the server knows of all subscriptions that were made before, also one that the connection went on to
 // meanwhile. Errors: Permission naming a subject among those given that it refused; Timeout or Cancelled after ctx;
 // NoConnection where the connection was closed.
-func (s *Store) Heard(ctx context.Context, filters ...string) error {
+func (s *Store) Heard(ctx context.Context, filters ...string) error { return s.heard(ctx, filters) }
+
+// heard is Store.Heard, which more than one facet makes use of.
+func (s *account) heard(ctx context.Context, filters []string) error {
 	for {
 		err := s.nc.FlushWithContext(ctx)
 		if err == nil {
