@@ -47,10 +47,11 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		return true
 	}
 	key := machine.Dispatch{Call: d.Call, Attempt: d.Attempt}
-	if r.agents.asking[key] {
+	its := r.agents // which the run lets go of when it is over
+	if its.asking[key] {
 		return false
 	}
-	r.agents.asking[key] = true
+	its.asking[key] = true
 	x := ag.look(r, of)
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
@@ -72,7 +73,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			return
 		}
 		ag.post(func() {
-			delete(r.agents.asking, key)
+			delete(its.asking, key)
 			switch {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
 			case err != nil:
@@ -82,7 +83,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case r.step(d.Step).Own:
 				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)
 			default:
-				r.agents.arguments[d.Call] = args
+				its.arguments[d.Call] = args
 				then()
 			}
 		})
@@ -115,14 +116,15 @@ func (ag *agentry) answer(a subjects.Attempt, result []byte, r *run) {
 // round records what the answer of a planner came to, once at a time.
 func (ag *agentry) round(r *run, of machine.Call) {
 	scope, waits := machine.RoundScope(r.machine, of)
-	if !waits || r.agents.deciding[of] {
+	its := r.agents
+	if !waits || its.deciding[of] {
 		return
 	}
-	r.agents.deciding[of] = true
+	its.deciding[of] = true
 	x, id, generation, a := ag.look(r, of), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
-		defer ag.post(func() { delete(r.agents.deciding, of) })
+		defer ag.post(func() { delete(its.deciding, of) })
 		var d *wire.Round
 		l, err := x.read(ctx, ag.values)
 		if err == nil {

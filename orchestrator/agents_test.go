@@ -278,7 +278,7 @@ func TestAgentsAdvance(t *testing.T) {
 func TestARetriedRunAsksAgentsAnew(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	good := s.plays("good", `{"steps":[{"id":"x","tool":"echo","arguments":{"n":1}}],"output":"$ref:x"}`)
+	good := s.plays("good", `{"steps":[{"id":"x","tool":"echo","arguments":{"n":1}},{"id":"y","tool":"fail","optional":true}],"output":"$ref:x"}`)
 	bad := s.plays("bad", `{"steps":[{"id":"x","tool":"once","arguments":{"n":1}}],"output":"$ref:x"}`)
 	fails := atomic.Bool{}
 	fails.Store(true)
@@ -288,7 +288,7 @@ func TestARetriedRunAsksAgentsAnew(t *testing.T) {
 		}
 		return worker.Output{Body: []byte(`2`)}, nil
 	})
-	s.agent("g", "", `{"planner":{"tool":"good","mode":"plan"},"tools":["echo"]}`)
+	s.agent("g", "", `{"planner":{"tool":"good","mode":"plan"},"tools":["echo","fail"]}`)
 	s.agent("b", "", `{"planner":{"tool":"bad","mode":"plan"},"tools":["once"],"max_rounds":1}`)
 	o := s.run(`{"steps":[{"id":"a","tool":"g"},{"id":"b","tool":"b"}]}`, "first")
 	require.Equal(t, outcome.Partial, o.Status, "%s", o.JSON())

@@ -253,7 +253,7 @@ func (x *takeover) within(ctx context.Context, st *outcome.Step, s *plan.Step) e
 	if s.Repeat != nil {
 		return x.iterations(ctx, st, s)
 	}
-	if s.Plan == nil || s.Approval != nil || st.Answer != nil {
+	if s.Plan == nil || s.Approval != nil || st.Answer != nil || s.Agent() != nil { // an agent begins anew
 		return nil
 	}
 	if t := s.Template; t != nil && (x.tools[s.Tool].Contract.Approval != "" || !bytes.Equal(t.Plan, x.doc.Templates[s.Tool])) {

@@ -73,10 +73,13 @@ func keepKey(u *wire.Reuse, token, key string) {
 
 // keepKeys notes the idempotency keys of a step and of those within it, also of what is taken over: the retry of the
 // retry may execute it again. Those within items are not noted: another list may have others in their place;
-// nor are those of iterations, of which another may be made of another last.
+// nor are those of iterations, of which another may be made of another last, and of the rounds of agents.
 func keepKeys(u *wire.Reuse, doc *outcome.Run, st *outcome.Step) {
 	if len(st.Steps) == 0 {
 		keepKey(u, st.ID, keyOf(doc, st))
+	}
+	if st.HasRounds() { // a planner that is asked again may answer otherwise
+		return
 	}
 	for i := range st.Steps {
 		if st.Steps[i].Items == nil && !subjects.IsIteration(st.Steps[i].ID) {
@@ -260,7 +263,7 @@ func (r *run) neverReached(status outcome.StepStatus) unreached {
 
 // within returns the steps of a composite; nil where nothing of them was taken over.
 func (u unreached) within(of *plan.Step, token string) (all []outcome.Step) {
-	if of.Plan == nil || u.Reuse == nil {
+	if of.Plan == nil || u.Reuse == nil || of.Agent() != nil && of.Repeat == nil {
 		return nil
 	}
 	if of.Repeat != nil {

@@ -52,7 +52,9 @@ const (
 	approveUntold
 	takeForApproved
 	askEarlier
-	lastBug = askEarlier
+	loseRounds
+	otherRounds
+	lastBug = otherRounds
 )
 
 var bugs = map[bug]string{
@@ -90,6 +92,8 @@ var bugs = map[bug]string{
 	amendUntold:        "follow an amendment that is in no ledger",
 	loseAmendments:     "lose an amendment on the way from the ledger",
 	approveUntold:      "follow an amendment that nobody approved of",
+	loseRounds:         "lose the record of a round on the way from the ledger",
+	otherRounds:        "follow another record of a round than the one that stands",
 	takeForApproved:    "take an amendment that waits for one that was approved",
 	askEarlier:         "take the entry of an earlier question for that of a later one",
 }
@@ -137,6 +141,8 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 	switch {
 	case rec.Kind == subjects.AnswerKind:
 		e = w.spoilAnswer(e, rec)
+	case rec.Kind == subjects.RoundKind:
+		return w.spoilRound(e)
 	case w.bug == takeForApproved && rec.Kind == subjects.AmendKind:
 		e = takenForApproved(e)
 	case w.bug == loseAmendments && rec.Kind == subjects.AmendKind && w.chance(20):

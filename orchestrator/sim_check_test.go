@@ -134,9 +134,13 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	}
 	t.w.stats["dispatch"]++
 	t.checkAttempt("I3", x, a, step)
-	t.checkI3(x, a)
-	t.checkI13(x, a, step)
-	t.checkI14(x, a)
+	if x.agent {
+		t.agentDispatched(x, a)
+	} else {
+		t.checkI3(x, a)
+		t.checkI13(x, a, step)
+		t.checkI14(x, a)
+	}
 	if x.out[a.Step] == nil {
 		x.out[a.Step] = map[int]bool{}
 	}

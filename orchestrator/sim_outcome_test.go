@@ -54,6 +54,10 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 		t.w.stats["not compared"]++
 		return
 	}
+	if x.agent {
+		t.checkAgent(x, doc)
+		return
+	}
 	if x.plan.Language > 1 {
 		t.checkNotTaken(x, doc)
 		t.checkI12(x, doc)

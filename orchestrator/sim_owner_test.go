@@ -55,7 +55,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	store := &simStore{p: o.process, w: w}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reg := newRegistry(store, log)
-	for _, name := range slices.Concat(simTools, w.templates.names) {
+	for _, name := range slices.Concat(simTools, w.templates.names, w.agentTools) {
 		if t, there := w.tool(name); there && (w.healed || !w.chance(w.knobs.ignorant)) {
 			reg.changed(t)
 		}

@@ -125,7 +125,7 @@ func (q *queue) purge(filter string) {
 		}
 		return true
 	})
-	for _, tool := range simTools {
+	for _, tool := range slices.Concat(simTools, q.w.agentTools) {
 		q.kick(tool)
 	}
 }

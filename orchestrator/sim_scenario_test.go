@@ -69,6 +69,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 			w.register(name, 1)
 		}
 	}
+	w.registerAgents()
 	for i := range 1 + w.Intn(3) {
 		w.hands = append(w.hands, w.newHand("worker"+strconv.Itoa(i), 0))
 	}
@@ -80,6 +81,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	for i := range 1 + w.Intn(3) {
 		w.at(w.upTo(300*time.Millisecond), func() { w.submitNew("r" + strconv.Itoa(i)) })
 	}
+	w.submitAgents()
 	if w.busy() {
 		w.knobs.slow, w.knobs.lag = 5, 10*time.Second
 		w.submissions(0)

@@ -74,7 +74,10 @@ func (s *simStore) CreateAsync(_ context.Context, subject string, h nats.Header,
 	if ok && (rec.Kind == subjects.StepKind || rec.Kind == subjects.ToldKind) { // a cancel may come before the start was read
 		s.w.entitled(s.p, rec.Run, rec.Generation)
 	}
-	if rec.Kind == subjects.ToldKind && s.w.diesUntold(s.p) {
+	if ok && rec.Kind == subjects.RoundKind {
+		s.w.truths.roundOffered(subject, body)
+	}
+	if (rec.Kind == subjects.ToldKind || rec.Kind == subjects.RoundKind) && s.w.diesUntold(s.p) {
 		return
 	}
 	if ok && s.w.bug == withdrawFirst && bytes.Contains(body, []byte("its timeout of")) {

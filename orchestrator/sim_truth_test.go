@@ -27,6 +27,8 @@ type truths struct {
 	nested  map[string]*reference.Nested // likewise, of those with plans within them
 	parts   map[string]*unfold.Unfolded  // likewise, of those that come in parts
 	swayed  map[string]bool              // plans, by their digest, of a run of which something besides the tools had a say
+	agents  map[string]bool              // likewise, of those that call an agent
+	rounds  map[string][]byte            // records of rounds as they were made, by subject
 	runs    map[genKey]*truth
 	order   []*truth
 	history map[subjects.Run]*past
@@ -63,6 +65,7 @@ type truth struct {
 	stopped   bool
 	disturbed bool // something besides the tools had a say
 	reused    bool
+	agent     bool // it calls an agent
 	early     bool // a record was forged before its attempt was out
 	hinted    bool // an item's error has a hint, or in nested plans a message, which references see and the reference interpreter doesn't
 
@@ -85,7 +88,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, agents: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -119,7 +122,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
 			told: map[string]bool{}, args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
-		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.templates.plans})
+		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.simTemplatesOf()})
+		x.agent = t.agents[x.digest]
 		if x.amendments = t.amendmentsFor(x.digest); x.amendments != nil {
 			x.plan = x.amendments.wholeOf(t.w.templates.plans)
 			t.w.amends(x)
@@ -146,6 +150,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.checkExpired(x, stop, e.Time)
 		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
 		t.w.stats["stop record"]++
+	case rec.Kind == subjects.RoundKind:
+		t.roundRecorded(x, rec)
 	case rec.Kind == subjects.AnswerKind:
 		t.answerRecorded(x, rec, e)
 	case rec.Kind == subjects.AmendKind:
@@ -166,13 +172,13 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 // mayComeLate reports whether a record may be created though its run was purged: then it is an orphan. Only starts and
 // stops are under the fence of their plan; of the others, a request that is tried again may find all gone.
 func mayComeLate(rec subjects.Record) bool {
-	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind || rec.Kind == subjects.AmendKind
+	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind || rec.Kind == subjects.AmendKind || rec.Kind == subjects.RoundKind
 }
 
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
 func (t *truths) outputRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	switch {
-	case !x.comesTo(rec.Step) || x.start == nil || x.start.Rejected():
+	case !x.comesTo(rec.Step) && !(x.agent && x.told["round "+rec.Step]) || x.start == nil || x.start.Rejected():
 		t.w.violate("I8", "a record of an output that the plan doesn't have, or before it was started: %s", e.Subject)
 	case x.told[rec.Step]:
 		t.w.violate("I2", "a second record of what the output came to: %s", e.Subject)
@@ -256,7 +262,7 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		}
 	}
 	t.checkI2(x, a, r.Error, step)
-	if owner && r.Error.Code == fault.OutcomeUnknown {
+	if owner && r.Error != nil && r.Error.Code == fault.OutcomeUnknown {
 		t.checkPatience(x, a, step, e.Time)
 	}
 	if x.records[a.Step] == nil {
@@ -270,7 +276,7 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= most:
 		x.final[a.Step] = true
 	}
-	if owner && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
+	if owner && r.Error != nil && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
 		x.disturbed = true
 	}
 	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}, Blob: r.Handle != nil}
@@ -287,12 +293,15 @@ func (x *truth) stepOf(a subjects.Attempt) (*plan.Step, bool) {
 	if x.plan == nil {
 		return nil, false
 	}
+	if x.agent {
+		return agentStep(a)
+	}
 	s, _, ok := x.plan.Find(a.Step)
 	return s, ok && toolOf(s) == a.Tool
 }
 
 func (x *truth) contract(step *plan.Step) tool.Contract {
-	if step.Value || step.Ask || step.Plan != nil {
+	if step.Value || step.Ask || step.Plan != nil || step.Tool == subjects.CompositeTool {
 		return tool.Contract{MaxAttempts: 1, ErrorPropagation: tool.FailFast}
 	}
 	if x.amendments != nil && x.start.Tools[step.Tool] == nil {
@@ -429,6 +438,9 @@ func (t *truths) call(a subjects.Attempt, args []byte) reference.Reply {
 	x := t.of(a.Run, a.Generation)
 	if x == nil {
 		return reference.Reply{}
+	}
+	if x.agent {
+		return t.w.plays(a, args)
 	}
 	if nested := t.nested[x.digest]; nested != nil {
 		return nested.Call(a.Step, a.Tool, bytes.Clone(args), a.Number)

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -56,7 +57,7 @@ func (h *hand) take(m *message, delivered int) {
 			delete(h.working, m.attempt)
 			h.busy--
 			h.w.steps.kick(m.attempt.Tool)
-			for _, tool := range simTools {
+			for _, tool := range slices.Concat(simTools, h.w.agentTools) {
 				h.w.steps.kick(tool)
 			}
 		})

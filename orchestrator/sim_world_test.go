@@ -32,14 +32,15 @@ type world struct {
 	buckets map[string]*stream
 	blobs   map[string][]byte
 
-	templates simTemplates
-	steps     *queue
-	owners    []*orch
-	hands     []*hand
-	marks     []kv.Mark // what owners told of how far they are
-	needs     []string  // what runs were said to need
-	stats     stats
-	truths    truths
+	templates  simTemplates
+	agentTools []string
+	steps      *queue
+	owners     []*orch
+	hands      []*hand
+	marks      []kv.Mark // what owners told of how far they are
+	needs      []string  // what runs were said to need
+	stats      stats
+	truths     truths
 
 	questions simQuestions
 

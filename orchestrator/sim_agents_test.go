@@ -1,0 +1,205 @@
+package orchestrator
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// In some worlds a run calls an agent, whose planner plays a script. Owners die in all phases of its rounds, and several
+// may have it at once: whatever they make of a planner's answer has to be the same.
+
+// The tools of such worlds. One of them is locked until another has succeeded.
+const (
+	simAgent   = "agent.0/a"
+	simPlanner = "planner/a"
+	simOpener  = "opener/a"
+	simLate    = "late/a"
+)
+
+// withAgents reports whether this is such a world.
+func (w *world) withAgents() bool {
+	return w.bug == loseRounds || w.bug == otherRounds || w.seed%11 == 4 && w.seed%4 != 3
+}
+
+// registerAgents puts an agent and its tools into the registry.
+func (w *world) registerAgents() {
+	if !w.withAgents() {
+		return
+	}
+	for _, name := range []string{simPlanner, simOpener, simLate} {
+		w.agentTools = append(w.agentTools, name)
+		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 3, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
+		d := &tool.Definition{Name: name}
+		w.knobs.tools[name] = tool.Registered{Name: name, Definition: d, Contract: c, Digest: "d" + name, AckWait: 2e9, Revision: 1}
+		w.steps.consumers[name] = &consumer{tool: name, limit: c.Limit, ackWait: 2e9, leases: map[uint64]time.Duration{}}
+	}
+	if w.templates.kept == nil {
+		w.templates.plans, w.templates.kept = map[string]*plan.Template{}, map[string]*tool.Definition{}
+	}
+	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true} {
+		w.templates.kept["d"+name] = &tool.Definition{Name: name}
+	}
+	raw := fmt.Appendf(nil, `{"name":%q,"agent":{"planner":{"tool":%q,"mode":"plan"},"tools":[%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]}}`,
+		simAgent, simPlanner, simOpener, simLate, simOpener, simOpener)
+	d, err := tool.ParseDefinition(raw)
+	if err != nil {
+		panic(err)
+	}
+	contract, err := d.Contract()
+	if err != nil {
+		panic(err)
+	}
+	w.templates.kept[d.Digest()] = d
+	w.knobs.tools[simAgent] = tool.Registered{Name: simAgent, Definition: d, Contract: contract, Digest: d.Digest(), Revision: 1}
+	w.agentTools = append(w.agentTools, simAgent)
+}
+
+// submitAgents submits a run that calls the agent.
+func (w *world) submitAgents() {
+	if !w.withAgents() {
+		return
+	}
+	body := fmt.Appendf(nil, `{"steps":[{"id":"a","tool":%q,"arguments":{"n":%d}}]}`, simAgent, w.seed%97)
+	w.truths.agents[plan.Digest(body)] = true
+	w.at(w.knobs.faults/4, func() { w.submit(subjects.NewRun("t", "agent"), body, nil) })
+}
+
+// simTemplatesOf are the templates of a world, and its agent.
+func (w *world) simTemplatesOf() map[string]*plan.Template {
+	if !w.withAgents() {
+		return w.templates.plans
+	}
+	all := map[string]*plan.Template{simAgent: {Name: simAgent, Agent: &plan.Agent{Planner: simPlanner, MaxRounds: 20}}}
+	for name, t := range w.templates.plans {
+		all[name] = t
+	}
+	return all
+}
+
+// simScript is what the planner answers, by round.
+var simScript = []string{
+	`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":%d}},{"id":"z","tool":"late","arguments":{"n":1},"depends_on":["v"]},{"id":"v","value":1}]}`,
+	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"}]}`,
+	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r1.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
+	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r1.l.n"}}],"output":{"n":"$ref:m.n"}}`,
+}
+
+// plays answers a call of an agent's run.
+func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
+	if a.Tool != simPlanner {
+		return reference.Reply{Body: bytes.Clone(args)}
+	}
+	var r struct{ Round int }
+	if err := json.Unmarshal(args, &r); err != nil || r.Round >= len(simScript) {
+		w.violate("A3", "a planner was asked with %s", args)
+		return reference.Reply{Body: []byte(`{"output":null}`)}
+	}
+	w.stats["a planner was asked"]++
+	if r.Round == 0 {
+		return reference.Reply{Body: fmt.Appendf(nil, simScript[0], w.seed%97)}
+	}
+	return reference.Reply{Body: []byte(simScript[r.Round])}
+}
+
+// agentStep returns the step of an agent's run that an attempt is of.
+func agentStep(a subjects.Attempt) (*plan.Step, bool) {
+	segments, ok := subjects.ParseStepToken(a.Step)
+	if !ok || len(segments) < 3 || segments[0].Name != "a" || segments[1].Kind != subjects.IterationSegment {
+		return nil, false
+	}
+	own := segments[2].Kind == subjects.CallSegment
+	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner)
+}
+
+// agentDispatched checks that a round begins when the one before is over, its calls when it was decided, and that nothing
+// passes its gate.
+func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
+	segments, _ := subjects.ParseStepToken(a.Step)
+	round := segments[1].Number
+	if a.Tool != simPlanner {
+		if !x.told["round "+subjects.Iteration("a", round)] {
+			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
+		}
+		if a.Tool == simLate && !x.succeeded["a/=1/y"] {
+			t.w.violate("A2", "%s passed its gate", a.MessageID())
+		}
+		return
+	}
+	if round == 0 {
+		return
+	}
+	before := subjects.Iteration("a", round-1)
+	for call := range x.out {
+		if strings.HasPrefix(call, before+"/") && !x.final[call] {
+			t.w.violate("A1", "%s was dispatched before %s was over", a.MessageID(), call)
+		}
+	}
+	t.w.stats["a round after another"]++
+}
+
+// roundOffered is the record of a round that an owner wants to write: all make the same.
+func (t *truths) roundOffered(subject string, body []byte) {
+	if first := t.rounds[subject]; first != nil && !bytes.Equal(first, body) {
+		t.w.violate("A4", "%s is %s, and was %s", subject, body, first)
+	} else if first != nil {
+		t.w.stats["a round was made by two"]++
+	}
+	t.rounds[subject] = bytes.Clone(body)
+}
+
+// roundRecorded checks that a round is decided once, when its planner has answered.
+func (t *truths) roundRecorded(x *truth, rec subjects.Record) {
+	switch {
+	case !x.agent || x.start == nil || !x.succeeded[subjects.OwnCall(rec.Step, "plan")]:
+		t.w.violate("A1", "the round %s was decided before its planner answered", rec.Step)
+	case x.told["round "+rec.Step]:
+		t.w.violate("I2", "a second record of the round %s", rec.Step)
+	}
+	x.told["round "+rec.Step] = true
+	t.w.stats["a round was decided"]++
+}
+
+// checkAgent: all is over, and where nothing but the tools had a say the agent came to what its script says.
+func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		if !st.Status.Terminal() {
+			t.w.violate("I1", "the run is over, and %s is %s", st.ID, st.Status)
+		}
+	})
+	if x.swayed() || x.reused {
+		return
+	}
+	for step, records := range x.records {
+		for _, err := range records {
+			if err != nil && !strings.HasSuffix(step, "/z") {
+				return
+			}
+		}
+	}
+	got, _ := doc.Outcome.Results.Get("a")
+	if want := fmt.Sprintf(`{"n":%d}`, t.w.seed%97); doc.Status != outcome.Succeeded || string(got) != want {
+		t.w.violate("A5", "the agent came to %s, not %s: %s", got, want, doc.Outcome.JSON())
+	}
+	t.w.stats["an agent compared with its script"]++
+}
+
+// spoilRound does wrong to the record of a round on its way from the ledger.
+func (w *world) spoilRound(e kv.Entry) *kv.Entry {
+	switch {
+	case w.bug == loseRounds && w.chance(5):
+		return nil
+	case w.bug == otherRounds && w.chance(3):
+		e.Data = bytes.Replace(e.Data, []byte(`"settled"`), []byte(`"unsettled"`), 1)
+	}
+	return &e
+}

@@ -1,0 +1,26 @@
+//go:build !race
+
+package orchestrator
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSimulatedAgents lets worlds live in which a run calls an agent, and no others.
+func TestSimulatedAgents(t *testing.T) {
+	total := stats{}
+	for seed := int64(4); total["world"] < 150; seed += 11 {
+		if seed%4 == 3 {
+			continue
+		}
+		w, err := simulate(seed, none, false)
+		require.NoError(t, err, "seed %d", seed)
+		total.add(w.stats)
+	}
+	for _, what := range []string{"a planner was asked", "a round was decided", "a round after another", "a round was made by two", "an agent compared with its script"} {
+		require.NotZero(t, total[what], what)
+		t.Logf("%d %s", total[what], what)
+	}
+}
