@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,10 @@ func (b *Bridge) take(j *servers.Judgement, pins *servers.Lock) {
 	if err != nil { // define has looked at it
 		return
 	}
-	t := &bridged{up: u, name: j.Tool, def: def, once: contract.AtMostOnce, pinned: p.SHA256}
+	t := &bridged{
+		up: u, name: j.Tool, def: def, once: contract.AtMostOnce, pinned: p.SHA256,
+		mirrors: bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)),
+	}
 	t.judged(j.State, b.log)
 	u.tools, b.tools = append(u.tools, t), append(b.tools, t)
 }

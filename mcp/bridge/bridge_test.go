@@ -455,6 +455,41 @@ func writeLock(t testing.TB, file, server string, names ...string) {
 	require.NoError(t, l.Write())
 }
 
+// A server that wants its caller's credentials is not asked for its tools at the start. Where one of them wants an
+// argument in a header too, which only who has the list can send, it is asked before that is called.
+func TestHeadersOfArgumentsOfALazyServer(t *testing.T) {
+	t.Parallel()
+	s := mcp.NewServer(&mcp.Implementation{Name: "x"}, nil)
+	const schema = `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`
+	s.AddTool(&mcp.Tool{Name: "here", InputSchema: json.RawMessage(schema)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return textOf(r.Extra.Header.Get("Mcp-Param-Region")), nil
+	})
+	lists := &seen{}
+	entry := webServer(t, s, false, func(r *http.Request) int {
+		if r.Header.Get("Mcp-Method") == "tools/list" {
+			lists.add(r.Header.Get("Authorization"))
+		}
+		return 0
+	})
+	entry["headers"] = map[string]string{"Authorization": "Bearer ${context:token}"}
+	file := fileOf(t, map[string]any{"web": entry})
+	l, err := servers.ReadLock(filepath.Join(filepath.Dir(file), "mcp.lock"))
+	require.NoError(t, err)
+	form, err := servers.Remote{Name: "here", Raw: []byte(`{"name":"here","inputSchema":` + schema + `}`)}.Pinned()
+	require.NoError(t, err)
+	l.Set("web", "here", form)
+	require.NoError(t, l.Write())
+	w := &world{Stack: stepjettest.New(t), t: t, file: file}
+	w.open()
+	require.Empty(t, lists.list())
+	token, err := wire.NewContext(map[string]string{"token": "a"}, "token")
+	require.NoError(t, err)
+	for range 5 {
+		require.Equal(t, `"us-west1"`, w.succeeds("web_here", `{"region":"us-west1"}`, client.SubmitOptions{Context: client.RunContext{All: token}}))
+	}
+	require.Equal(t, []string{"Bearer a", "Bearer a"}, lists.list(), "once by the connection that finds out its version, and once by that of all callers")
+}
+
 // When a bridge is closed, nothing of its servers is left.
 func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()

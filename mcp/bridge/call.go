@@ -21,13 +21,15 @@ import (
 
 // bridged is a tool of a server, hosted here.
 type bridged struct {
-	up     *upstream
-	name   string // that its server has for it
-	def    *tool.Definition
-	once   bool // a call whose end nobody has seen must not be made again
-	gate   worker.Gate
-	pinned string                 // SHA-256 of the definition that was agreed to
-	holds  atomic.Pointer[string] // why no steps are taken; nil: nothing is wrong
+	up   *upstream
+	name string // that its server has for it
+	def  *tool.Definition
+	once bool // a call whose end nobody has seen must not be made again
+	gate worker.Gate
+	// mirrors says that arguments go into headers too, which takes the server's list.
+	mirrors bool
+	pinned  string                 // SHA-256 of the definition that was agreed to
+	holds   atomic.Pointer[string] // why no steps are taken; nil: nothing is wrong
 }
 
 // held says why no steps of the tool are taken; "" where they are.
@@ -54,7 +56,12 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 	if err := l.take(ctx); err != nil {
 		return worker.Output{}, err
 	}
-	defer func() { l.release() }() // which may be another one by then
+	defer func() { l.release() }()      // which may be another one by then
+	if t.mirrors && t.up.entry.Lazy() { // of any other the list was compared over this connection
+		if err := l.Listed(ctx); err != nil {
+			t.up.log.Debug("an MCP server can't be asked for its tools; the call tells why", "tool", t.def.Name, "error", err)
+		}
+	}
 	if l.Tasks {
 		if id := t.noted(ctx); id != "" { // by a worker that was handed this attempt before
 			return t.follow(ctx, l, id)

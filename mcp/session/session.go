@@ -35,6 +35,9 @@ type Session struct {
 	Tasks bool
 	over  chan struct{} // closed when the connection has ended
 
+	listing sync.Mutex
+	listed  bool // its tools were asked for; guarded by listing
+
 	mu      sync.Mutex
 	broke   error                      // why the connection could not be read any more
 	calls   int                        // that were made, each with a progress token of its own
@@ -193,6 +196,19 @@ func (s *Session) abandon() {
 
 // maxPages bounds how many pages of tools a server may have.
 const maxPages = 1000
+
+// Listed asks for the server's tools, unless that was done over this connection: go-sdk has to have seen the schema of a
+// tool that wants arguments in headers before it calls that.
+func (s *Session) Listed(ctx context.Context) error {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	if s.listed {
+		return nil
+	}
+	_, err := s.List(ctx)
+	s.listed = err == nil
+	return err
+}
 
 // List asks for the server's tools, in its own bytes.
 func (s *Session) List(ctx context.Context) (all []servers.Remote, err error) {
