@@ -227,8 +227,9 @@ type Ear struct {
 // Ear returns an ear that doesn't listen yet.
 func (b Beats) Ear() *Ear { return &Ear{beats: b} }
 
-// Holder returns a live worker that hosts a tool and takes no steps of it, and its word on that; nil where there is none, or another
-// takes them. Errors: those of Hear; one that may not hear is told so once for each connection, and nil after that.
+// Holder returns a live worker that hosts a tool and takes no steps of it, and its word on that; nil where there is
+// none, or another takes them. Errors: those of Hear; one that may not hear is told so once for each connection, and
+// nil after that.
 func (e *Ear) Holder(ctx context.Context, name string) (*tool.Worker, *tool.WorkerTool, error) {
 	heard, fresh, err := e.listen(ctx)
 	if err != nil || heard == nil {
@@ -245,7 +246,8 @@ func (e *Ear) Holder(ctx context.Context, name string) (*tool.Worker, *tool.Work
 	return w, w.Of(name), nil
 }
 
-// holderOf returns the first worker that holds a tool and says why, or any that holds it; nil where another takes its steps.
+// holderOf returns the first worker that holds a tool and says why, or any that holds it; nil where another takes its
+// steps.
 func holderOf(all []tool.Worker, name string) (holder *tool.Worker) {
 	for i := range all {
 		t := all[i].Of(name)

@@ -144,7 +144,8 @@ func (s *api) request(m *nats.Msg) {
 	})
 }
 
-// progress hears how far workers say that their steps are. Every orchestrator does, and the owner of the run passes it on.
+// progress hears how far workers say that their steps are. Every orchestrator does, and the owner of the run passes
+// it on.
 func (s *api) progress(m *nats.Msg) {
 	of, ok := subjects.ParseProgress(m.Subject)
 	p, readable := wire.ParseProgress(m.Data)

@@ -43,8 +43,8 @@ func TestEventsAreTheSameLiveAndLater(t *testing.T) {
 	require.Equal(t, 1, live["each=2"].Attempt)
 }
 
-// How far a step is, its worker says and the owner passes on, to who watches; what is said of a step that is not out, or
-// of another attempt, is not.
+// How far a step is, its worker says and the owner passes on, to who watches; what is said of a step that is not out,
+// or of another attempt, is not.
 func TestProgressIsPassedOn(t *testing.T) {
 	t.Parallel()
 	s := start(t)

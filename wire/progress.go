@@ -18,8 +18,8 @@ func ProgressBody(p outcome.Progress) []byte {
 	return b
 }
 
-// ParseProgress reads what a worker says: numbers within bounds, and a text that can be shown in a line. ok is false for
-// what is none.
+// ParseProgress reads what a worker says: numbers within bounds, and a text that can be shown in a line. ok is false
+// for what is none.
 func ParseProgress(body []byte) (p outcome.Progress, ok bool) {
 	if len(body) > 8*MaxProgressText || json.Unmarshal(body, &p) != nil {
 		return outcome.Progress{}, false

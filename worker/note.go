@@ -15,7 +15,8 @@ import (
 // later attempt has a note of its own. note is JSON of 4 KiB at most, and is not to hold secrets.
 //
 // Errors: invalid_value for what is no such note; already_finished where the run is over; permission where the worker
-// may not write notes; newer_version, invalid_record; the end of ctx; invalid_config outside of a handler, and in a batch.
+// may not write notes; newer_version, invalid_record; the end of ctx; invalid_config outside of a handler, and in a
+// batch.
 func Note(ctx context.Context, note json.RawMessage) (stands json.RawMessage, err error) {
 	x, err := noting(ctx)
 	if err != nil {

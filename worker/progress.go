@@ -13,9 +13,9 @@ import (
 // Progress is what a handler says of how far its step is.
 type Progress = outcome.Progress
 
-// Report tells whoever watches the run how far the step is whose handler was given ctx. Nothing rests on it, and nothing
-// is stored: it may be lost. It is told four times a second, a few times at once at first, and of what is said in between
-// the latest; it never blocks, and does nothing outside of a handler, or in a batch.
+// Report tells whoever watches the run how far the step is whose handler was given ctx. Nothing rests on it, and
+// nothing is stored: it may be lost. It is told four times a second, a few times at once at first, and of what is
+// said in between the latest; it never blocks, and does nothing outside of a handler, or in a batch.
 func Report(ctx context.Context, p Progress) {
 	if x, _ := ctx.Value(executionKey{}).(*execution); x != nil {
 		reportsOf(x).say(p)
@@ -87,8 +87,8 @@ func (r *reports) stop() {
 	}
 }
 
-// tell tells it, unless the server refuses that, since permissions are of before there was such a thing: then it is left
-// until there is another connection, so that no log fills up. r.mu is held.
+// tell tells it, unless the server refuses that, since permissions are of before there was such a thing: then it is
+// left until there is another connection, so that no log fills up. r.mu is held.
 func (r *reports) tell(p Progress) {
 	x := r.x
 	h, beats := x.feed.tool, x.e.store.Beats()

@@ -69,8 +69,8 @@ func (t *bridged) answered(e *jsonrpc.Error) error {
 	return t.unseen(true, f)
 }
 
-// final reports whether an error of the protocol will be the same again: −32600 to −32602, and the lack of something that
-// the bridge doesn't offer.
+// final reports whether an error of the protocol will be the same again: −32600 to −32602, and the lack of something
+// that the bridge doesn't offer.
 func final(e *jsonrpc.Error) bool {
 	return e.Code <= jsonrpc.CodeInvalidRequest && e.Code >= jsonrpc.CodeInvalidParams ||
 		e.Code == mcp.CodeMissingRequiredClientCapabilities

@@ -19,8 +19,8 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// A server that knows tasks may answer a call with the handle of one. The handle is noted before the first poll, so that
-// the next worker that is handed the attempt polls on where this one ends, and the call is not made twice.
+// A server that knows tasks may answer a call with the handle of one. The handle is noted before the first poll, so
+// that the next worker that is handed the attempt polls on where this one ends, and the call is not made twice.
 
 // noteOfTask is what is noted.
 type noteOfTask struct {

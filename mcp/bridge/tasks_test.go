@@ -155,7 +155,8 @@ func jobPlan(name string) []byte {
 	return []byte(`{"steps":[{"id":"s","tool":"web_job","arguments":{"name":"` + name + `"},"retry":{"max_attempts":2}}],"output_steps":["s"]}`)
 }
 
-// A call that becomes a task is followed to its end, whatever that is, and what the task says of how far it is is passed on.
+// A call that becomes a task is followed to its end, whatever that is, and what the task says of how far it is is
+// passed on.
 func TestACallBecomesATask(t *testing.T) {
 	t.Parallel()
 	for _, stateful := range []bool{true, false} {
@@ -247,7 +248,8 @@ func TestATaskIsFollowed(t *testing.T) {
 	require.Equal(t, 1, j.count("x"))
 }
 
-// A worker that is killed while it polls loses nothing: the next one polls for the same task, and nothing is called twice.
+// A worker that is killed while it polls loses nothing: the next one polls for the same task, and nothing is called
+// twice.
 func TestKilledBridgesPollOn(t *testing.T) {
 	t.Parallel()
 	j, s := newJobs()

@@ -88,8 +88,8 @@ func Read(raw json.RawMessage, keep Keep) (Result, error) {
 	return r, err
 }
 
-// TaskOf returns the handle of the task that an answer to tools/call names in the place of a result; empty for any other
-// answer.
+// TaskOf returns the handle of the task that an answer to tools/call names in the place of a result; empty for any
+// other answer.
 func TaskOf(raw json.RawMessage) string {
 	var a struct {
 		ResultType Kind   `json:"resultType"`
@@ -101,8 +101,8 @@ func TaskOf(raw json.RawMessage) string {
 	return a.TaskID
 }
 
-// Asked returns the texts of what a server asks its caller, of an answer or a task that has "inputRequests"; of what has
-// no text, its method.
+// Asked returns the texts of what a server asks its caller, of an answer or a task that has "inputRequests"; of what
+// has no text, its method.
 func Asked(raw json.RawMessage) (texts []string) {
 	var a struct {
 		InputRequests map[string]struct {

@@ -197,8 +197,8 @@ func (s *Session) abandon() {
 // maxPages bounds how many pages of tools a server may have.
 const maxPages = 1000
 
-// Listed asks for the server's tools, unless that was done over this connection: go-sdk has to have seen the schema of a
-// tool that wants arguments in headers before it calls that.
+// Listed asks for the server's tools, unless that was done over this connection: go-sdk has to have seen the schema
+// of a tool that wants arguments in headers before it calls that.
 func (s *Session) Listed(ctx context.Context) error {
 	s.listing.Lock()
 	defer s.listing.Unlock()

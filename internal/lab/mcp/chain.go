@@ -21,8 +21,8 @@ import (
 )
 
 // The chain: a server of another hand that has the suite's tools, bridged, whose calls are steps of runs that
-// "stepjet mcp" serves. A bridge puts the name of the server before that of a tool, and the suite calls tools by names of
-// its own; so what stands before them is taken off between "stepjet mcp" and the suite.
+// "stepjet mcp" serves. A bridge puts the name of the server before that of a tool, and the suite calls tools by
+// names of its own; so what stands before them is taken off between "stepjet mcp" and the suite.
 
 // chained is the name of the server in the chain.
 const chained = "suite"

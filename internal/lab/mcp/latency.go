@@ -46,8 +46,8 @@ type measure struct {
 	took [2][]time.Duration // quiet, and beside a load
 }
 
-// Run measures calls of servers directly, as tools of "stepjet mcp" and as plans, in turns, first by themselves and then
-// beside a load, and writes medians and their ratios.
+// Run measures calls of servers directly, as tools of "stepjet mcp" and as plans, in turns, first by themselves and
+// then beside a load, and writes medians and their ratios.
 func (l Latency) Run(ctx context.Context) error {
 	for _, path := range []*string{&l.Folder, &l.Server} { // the bridge starts programs in a folder of its own
 		var err error
