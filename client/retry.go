@@ -28,6 +28,8 @@ type RetryOptions struct {
 	LessContext bool
 	// Header travels with the plan, as with SubmitOptions.
 	Header nats.Header
+	// Permissions are what the new run may use; nil: what the old one may.
+	Permissions []string
 }
 
 // Retry runs a finished run again, as a new run of the same plan: it takes over every result that there is and executes
@@ -65,8 +67,13 @@ func (c *Client) Retry(ctx context.Context, run string, o RetryOptions) (*Run, e
 		return nil, fault.New(fault.InvalidID, "the id %q of the new run has %d bytes", o.Run, len(o.Run)).
 			WithHint("choose one of at most %d bytes", subjects.MaxRunID)
 	}
+	if o.Permissions == nil {
+		o.Permissions = doc.Permissions
+	}
 	of := wire.Retry{Of: run, From: o.From}
-	r, err := c.Submit(ctx, doc.Plan, SubmitOptions{Run: o.Run, Header: o.Header, Context: o.Context, retry: of})
+	r, err := c.Submit(ctx, doc.Plan, SubmitOptions{
+		Run: o.Run, Header: o.Header, Context: o.Context, Permissions: o.Permissions, retry: of,
+	})
 	if err != nil || !r.Attached() {
 		return r, err
 	}

@@ -31,6 +31,10 @@ type SubmitOptions struct {
 	// SealingKey, where there is one: only workers and orchestrators can read them then.
 	Context RunContext
 
+	// Permissions are what the run may use: it is rejected where a tool that it calls is in a group which needs another
+	// one. nil: everything; empty: nothing that needs any. As with Context, a submit that attaches changes nothing.
+	Permissions []string
+
 	retry wire.Retry // what the plan tries again
 }
 
@@ -164,7 +168,9 @@ func headerOf(token string, o SubmitOptions) (nats.Header, error) {
 			h[k] = v
 		}
 	}
-	wire.Plan{Client: token, Retry: o.retry, Context: o.Context, Trace: wire.TraceOf(h)}.Set(h)
+	wire.Plan{
+		Client: token, Retry: o.retry, Context: o.Context, Trace: wire.TraceOf(h), Permissions: o.Permissions,
+	}.Set(h)
 	// What the orchestrator would refuse is refused here, where nothing has been sent yet.
 	_, err := wire.ParsePlan(h)
 	return h, err

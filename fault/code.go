@@ -22,6 +22,7 @@ const (
 	UnknownOutputStep   Code = "unknown_output_step"   // output_steps names no step
 	DuplicateOutputStep Code = "duplicate_output_step" // output_steps names a step twice
 	ImpossibleRef       Code = "impossible_ref"        // leads to nothing, or to a value of the wrong type, by declared schemas
+	NotPermitted        Code = "not_permitted"         // the tool's group needs a permission that the run was not given
 	MissingDependency   Code = "missing_dependency"    // the tool's contract wants another tool's output
 	InvalidCondition    Code = "invalid_condition"     // a condition or a calculation that is none
 	StateMismatch       Code = "state_mismatch"        // against the schema of the state, in the state dialect

@@ -178,6 +178,18 @@ func (c Config) toolsConfig() jetstream.StreamConfig {
 	}
 }
 
+// groupsConfig is the bucket of groups of tools, an ordinary KV bucket.
+func (c Config) groupsConfig() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        subjects.BucketStream(subjects.GroupsBucket),
+		Description: "Stepjet: groups of tools",
+		Subjects:    []string{subjects.BucketSubject(subjects.GroupsBucket, ">")},
+		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+	}
+}
+
 // membersConfig is the bucket of live orchestrators, whose keys expire. A marker tells watchers of each that did. The
 // server turns rollups on where there are such markers, as it does where there are schedules: so here, and into a step
 // stream, nobody but orchestrators may publish.
@@ -252,6 +264,8 @@ func (c Config) streamConfig(stream string, shards int) jetstream.StreamConfig {
 		return c.gatherConfig()
 	case subjects.BucketStream(subjects.RatesBucket):
 		return c.ratesConfig()
+	case subjects.BucketStream(subjects.GroupsBucket):
+		return c.groupsConfig()
 	case subjects.BlobsStream(""):
 		return c.blobsConfig("")
 	}

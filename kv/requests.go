@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -125,6 +126,25 @@ func (s *Requests) RequestRemove(ctx context.Context, name string, force bool) (
 // RemoveRequest is the body of a request for RemoveTool; an empty body is the zero value.
 type RemoveRequest struct {
 	Force bool `json:"force,omitempty"`
+}
+
+// RequestGroup asks an orchestrator for Groups.Apply, until one answers or ctx ends. Errors: those of Apply; NotReady
+// where none answered before ctx ended.
+func (s *Requests) RequestGroup(ctx context.Context, raw []byte) (*group.Definition, error) {
+	d, err := group.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.requestOf(ctx, subjects.ApplyGroup(d.Role, d.Provider), raw, &struct{}{})
+}
+
+// RequestRemoveGroup asks an orchestrator for Groups.Remove, until one answers or ctx ends. Errors: those of Remove;
+// NotReady where none answered before ctx ended.
+func (s *Requests) RequestRemoveGroup(ctx context.Context, role, provider string) error {
+	if !group.ValidName(role) || !group.ValidName(provider) {
+		return fault.New(fault.InvalidValue, "%q of %q is no group", role, provider)
+	}
+	return s.requestOf(ctx, subjects.ApplyGroup(role, provider), nil, &struct{}{})
 }
 
 // RequestOverride asks an orchestrator for Override, until one answers or ctx ends. Errors: those of Override; NotReady

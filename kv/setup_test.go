@@ -41,7 +41,7 @@ func TestSetupByManyAtOnceMakesOneOfEach(t *testing.T) {
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	before := streams(t, js)
-	require.Len(t, before, 10)
+	require.Len(t, before, 11)
 	s := setupOn(t, srv, kv.Config{Retention: 99 * time.Hour, AckWait: time.Second})
 	require.Equal(t, before, streams(t, js), "what exists is not changed")
 	require.Equal(t, 1, s.Ledger.Shards())

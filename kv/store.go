@@ -27,6 +27,7 @@ type Store struct {
 	Archive  *Archive
 	Members  *Members
 	Requests *Requests
+	Groups   *Groups
 }
 
 // newStore needs no server's answer: Setup and Open find out what is there. Zero fields of cfg have their defaults.
@@ -43,7 +44,7 @@ func newStore(nc *nats.Conn, cfg Config) (*Store, error) {
 	s := &Store{account: a, Ledger: &Ledger{account: a}, Queue: &Queue{account: a}, Archive: &Archive{account: a, tenants: tenants{turn: make(chan struct{}, 1)}}}
 	s.Registry = &Registry{account: a, queue: s.Queue, needs: needs{account: a}}
 	s.Members = &Members{account: a, archive: s.Archive, registry: s.Registry}
-	s.Requests = &Requests{account: a}
+	s.Requests, s.Groups = &Requests{account: a}, &Groups{account: a}
 	return s, nil
 }
 
@@ -84,6 +85,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg Config) (*Store, error) {
 	s.spawn(s.Archive.followTenants)
 	s.setupLate(ctx, s.cfg.gatherConfig(), "there is no bucket for the workers that gather batches; every worker gathers for itself")
 	s.setupLate(ctx, s.cfg.questionsConfig(), "there is no bucket for what runs wait for people to say; questions are answered, but can't be listed")
+	s.setupLate(ctx, s.cfg.groupsConfig(), "there is no bucket for groups of tools; plans that are submitted with permissions wait")
 	s.setupLate(ctx, s.cfg.ratesConfig(), "there is no bucket for the rates of language models; each model worker asks as fast as it can")
 	return s, nil
 }

@@ -173,7 +173,7 @@ func (c *upkeep) streams(ctx context.Context) {
 	}
 	cfg := c.s.cfg
 	all := []jetstream.StreamConfig{
-		cfg.historyConfig(), cfg.deadConfig(), cfg.questionsConfig(), cfg.toolsConfig(), cfg.membersConfig(), cfg.blobsConfig(""),
+		cfg.historyConfig(), cfg.deadConfig(), cfg.questionsConfig(), cfg.toolsConfig(), cfg.groupsConfig(), cfg.membersConfig(), cfg.blobsConfig(""),
 	}
 	for i := range c.s.shards {
 		all = append(all, cfg.ledgerConfig(i, c.s.shards))

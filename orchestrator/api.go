@@ -25,18 +25,19 @@ import (
 // to know nothing of who owns what, and during a change of owners it is answered at most twice, with the same state.
 type api struct {
 	*env
-	of    *self
-	loops *loops
-	reg   *registry
-	tools *kv.Registry
-	ear   hearing
-	subs  []*nats.Subscription
+	of     *self
+	loops  *loops
+	reg    *registry
+	tools  *kv.Registry
+	groups *kv.Groups
+	ear    hearing
+	subs   []*nats.Subscription
 	keyless
 	streams streams
 }
 
 func newAPI(p *self, ls *loops, reg *registry, store *kv.Store) *api {
-	return &api{env: ls.all[0].env, of: p, loops: ls, reg: reg, tools: store.Registry, ear: store.Beats().Ear()}
+	return &api{env: ls.all[0].env, of: p, loops: ls, reg: reg, tools: store.Registry, groups: store.Groups, ear: store.Beats().Ear()}
 }
 
 func (s *api) open() error {
@@ -47,6 +48,7 @@ func (s *api) open() error {
 		{subjects.PingSubject, subjects.DoctorQueue, s.ping},
 		{subjects.RegisterFilter, subjects.DoctorQueue, s.register},
 		{subjects.ApplyTemplateFilter, subjects.DoctorQueue, s.applyTemplate},
+		{subjects.ApplyGroupFilter, subjects.DoctorQueue, s.applyGroup},
 		{subjects.OverrideFilter, subjects.DoctorQueue, s.override},
 		{subjects.TenantOverrideFilter, subjects.DoctorQueue, s.overrideForTenant},
 		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},

@@ -104,6 +104,12 @@ func (a *amending) record(change wire.Change) {
 	rec := wire.Amend{Digest: a.digest, Change: change, By: a.asks.By, Verified: a.asks.Verified, Reason: a.asks.Reason}
 	at := subjects.Record{Step: a.asks.Scope, Number: a.asks.Revision + 1}
 	catalog := &amendCatalog{r: a.r, catalog: a.s.reg.catalog(a.r.id.Tenant)}
+	permits, unread := permitted(a.r.start.Permits)
+	if unread != nil {
+		a.refuse(unread)
+		return
+	}
+	catalog.permits = permits
 	x, problems, err := machine.Consider(a.r.machine, amendmentOf(at, &rec), catalog)
 	switch {
 	case err != nil:

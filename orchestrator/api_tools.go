@@ -152,6 +152,21 @@ func (s *api) applyTemplate(m *nats.Msg) {
 	})
 }
 
+// applyGroup sets or takes out what a provider has for the role of a group of tools.
+func (s *api) applyGroup(m *nats.Msg) {
+	role, provider, ok := subjects.ParseApplyGroup(m.Subject)
+	if !ok {
+		s.refuse(m, fault.New(fault.InvalidID, "%s names no group", m.Subject))
+		return
+	}
+	s.beside(m, func(ctx context.Context) (any, error) {
+		if len(m.Data) == 0 {
+			return struct{}{}, s.groups.Remove(ctx, role, provider)
+		}
+		return s.groups.Apply(ctx, role, provider, m.Data)
+	})
+}
+
 // publishKey lets submitters know the newest key that this orchestrator holds, so that they seal secrets to it. It
 // tries until that stands or ctx ends; the first try is over when it returns.
 func (p *self) publishKey(ctx context.Context, tools *kv.Registry, later func(func())) {

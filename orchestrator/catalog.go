@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	groups "github.com/stepjet/stepjet/tool/group"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -23,6 +24,44 @@ type catalog struct {
 	tenant string
 	all    bool              // the tools of all tenants count
 	used   map[string]*known // nil for a name that isn't there
+
+	permits *groups.Permits // what the run may call; nil for everything
+}
+
+// permitted returns what a run may call that was submitted with permissions, as of its start; nil for everything.
+func permitted(p *wire.Permits) (*groups.Permits, error) {
+	if p == nil {
+		return nil, nil
+	}
+	var all []*groups.Definition
+	for _, raw := range p.Groups {
+		d, err := groups.Parse(raw)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return groups.Permit(p.Permissions, groups.NewSet(all)), nil
+}
+
+// permit returns what a run keeps of its permissions, where it was submitted with some: the groups of now that need any.
+func (g *registry) permit(ctx context.Context, permissions []string) (*wire.Permits, error) {
+	if permissions == nil {
+		return nil, nil
+	}
+	set, err := g.store.AllGroups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &wire.Permits{Permissions: permissions}
+	for _, d := range set.Guarding() {
+		raw, err := json.Marshal(d)
+		if err != nil {
+			return nil, err
+		}
+		p.Groups = append(p.Groups, raw)
+	}
+	return p, nil
 }
 
 // maxRefresh bounds how many unknown names of one plan are looked up.
@@ -51,6 +90,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	}
 	return plan.Tool{
 		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: c.agent(k),
+		Lacks: c.permits.Lacks(name, k.Definition.Annotations),
 	}, true
 }
 

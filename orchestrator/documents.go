@@ -31,6 +31,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	doc := &outcome.Run{
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
 		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(), Context: r.context.Keys(),
+		Permissions: r.permissions,
 	}
 	if r.start != nil && r.start.Rejected() {
 		doc.Status, doc.Finished = outcome.Rejected, r.judged

@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	groups "github.com/stepjet/stepjet/tool/group"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -103,6 +104,7 @@ type toolStorage interface {
 	RegistryEmptied(ctx context.Context) (bool, error)
 	Definition(ctx context.Context, digest string) (*tool.Definition, error)
 	RecordNeeds(ctx context.Context, names []string) error
+	AllGroups(ctx context.Context) (*groups.Set, error)
 }
 
 // facets are the parts of a store that storage is made of.
@@ -111,9 +113,10 @@ type facets struct {
 	*kv.Queue
 	*kv.Archive
 	*kv.Registry
+	*kv.Groups
 }
 
-func facetsOf(s *kv.Store) facets { return facets{s.Ledger, s.Queue, s.Archive, s.Registry} }
+func facetsOf(s *kv.Store) facets { return facets{s.Ledger, s.Queue, s.Archive, s.Registry, s.Groups} }
 
 // bus is core NATS: events, cancels and answers, each at most once. Publish says the version of the message's form.
 type bus interface {

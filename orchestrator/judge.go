@@ -139,11 +139,20 @@ func (j *judge) inspect(ctx context.Context, id subjects.Run, generation uint64,
 
 // admit validates a plan against the registry as it is now and freezes what the run needs of it. There is no start
 // where the registry has lost tools that the plan names.
-func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, again *tried) (*plan.Plan, *wire.Start, schemas) {
+func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, again *tried) (*plan.Plan, *wire.Start, schemas, error) {
 	if problem := badName(id); problem != nil {
-		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil
+		return nil, &wire.Start{Problems: []fault.Problem{*problem}}, nil, nil
+	}
+	kept, err := j.reg.permit(ctx, asked.permissions)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	permits, err := permitted(kept)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	catalog := j.reg.catalog(id.Tenant)
+	catalog.permits = permits
 	var limits plan.Limits
 	if again != nil {
 		limits.Done = again.done
@@ -152,22 +161,27 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	if missing := catalog.missing(); p == nil && len(missing) > 0 && j.reg.refresh(ctx, missing) {
 		// A tool registered a moment ago may not have come here yet. The registry's own word counts.
 		catalog = j.reg.catalog(id.Tenant)
+		catalog.permits = permits
 		p, report = plan.ParseLimited(asked.body, catalog, limits)
 	}
 	start := &wire.Start{Problems: report.Problems, Warnings: report.Warnings}
 	if p == nil && unknownTools(report.Problems) && j.reg.lost(ctx, catalog.missing()) {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	if p == nil {
 		if again != nil && again.problem == nil {
 			start.Problems = append([]fault.Problem{again.outgrown(asked.retryOf.Of, report.Problems)}, start.Problems...)
 		}
-		return nil, start, nil
+		return nil, start, nil, nil
 	}
 	var s schemas
 	start.Tools, s = catalog.freeze(p)
-	start.Needs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body)))))
-	return p, start, s
+	needs := slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body))
+	if start.Permits = kept; kept != nil {
+		needs = append(needs, wire.Permissions)
+	}
+	start.Needs = slices.Compact(slices.Sorted(slices.Values(needs)))
+	return p, start, s, nil
 }
 
 // needsOf returns what has to be known to follow the contracts of a run's tools.
@@ -232,8 +246,9 @@ func free(doc *outcome.Run, generation uint64) bool {
 
 // sameAgain reports whether a plan gets a rejection again that an earlier one got. Both times are the ledger's, so that
 // all owners come to the same.
-func sameAgain(doc *outcome.Run, digest string, submitted time.Time) bool {
-	return doc.Digest == digest && doc.Outcome != nil && len(doc.Outcome.Problems) > 0 && submitted.Sub(doc.Finished).Abs() < rejectionStays
+func sameAgain(doc *outcome.Run, asked identity) bool {
+	same := doc.Digest == asked.digest && (doc.Permissions == nil) == (asked.permissions == nil) && slices.Equal(doc.Permissions, asked.permissions)
+	return same && doc.Outcome != nil && len(doc.Outcome.Problems) > 0 && asked.submitted.Sub(doc.Finished).Abs() < rejectionStays
 }
 
 // verdict is admit and extras together. before is the rejection that stands under the run id; nil where there is none.
@@ -242,7 +257,7 @@ func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64,
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if before != nil && sameAgain(before, asked.digest, asked.submitted) {
+	if before != nil && sameAgain(before, asked) {
 		return nil, &wire.Start{Bucket: bucket, Problems: before.Outcome.Problems, Warnings: before.Outcome.Warnings, Since: before.Finished, Later: true}, nil, nil
 	}
 	var again *tried
@@ -251,9 +266,9 @@ func (j *judge) verdict(ctx context.Context, id subjects.Run, generation uint64,
 			return nil, nil, nil, err
 		}
 	}
-	p, start, s := j.admit(ctx, id, asked, again)
+	p, start, s, err := j.admit(ctx, id, asked, again)
 	if start == nil {
-		return nil, nil, nil, nil // it can't be judged yet
+		return nil, nil, nil, err // without one it can't be judged yet
 	}
 	start.Later, start.Bucket = before != nil, bucket
 	if p == nil {

@@ -48,6 +48,7 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 		identity: identity{
 			id: id, generation: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data),
 			client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit,
+			permissions: asked.Permissions,
 		},
 		lastSeq: e.Seq, touched: lc.clock.Now(), timer: -1,
 	}

@@ -102,7 +102,7 @@ func (o *Orchestrator) Run(ctx context.Context) error {
 	defer endWork(errStopped)
 
 	o.publishKey(work, store.Registry, owned.Go)
-	reg := newRegistry(store.Registry, o.cfg.Logger)
+	reg := newRegistry(facetsOf(store), o.cfg.Logger)
 	if err := reg.run(work, &owned); err != nil {
 		return err
 	}

@@ -70,6 +70,8 @@ type identity struct {
 	context    wire.RunContext // out-of-band, for the tools alone
 	unfit      error           // what is wrong with the context that came with the plan
 	retryOf    wire.Retry
+
+	permissions []string // what the run may use; nil for everything
 }
 
 // progress is a run's machine, and what is read for it.

@@ -20,6 +20,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	groups "github.com/stepjet/stepjet/tool/group"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -416,6 +417,9 @@ func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err 
 func (s *simStore) WatchTools(context.Context, func(tool.Registered, bool), func()) error {
 	panic("the world tells its owners of tools")
 }
+
+// AllGroups are none in these worlds.
+func (s *simStore) AllGroups(context.Context) (*groups.Set, error) { return groups.NewSet(nil), nil }
 
 func (s *simStore) RegistryEmptied(context.Context) (bool, error) { return false, nil }
 

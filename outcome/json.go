@@ -268,6 +268,10 @@ func (r *Run) header(b []byte) []byte {
 	b = appendText(b, `,"stopped_by":`, r.StoppedBy)
 	b = appendText(b, `,"retry_of":`, r.RetryOf)
 	b = appendText(b, `,"retry_from":`, r.RetryFrom)
+	if r.Permissions != nil {
+		b = append(b, `,"permissions":`...)
+		b = appendValue(b, r.Permissions)
+	}
 	if r.Approval != nil {
 		b = append(b, `,"approval":`...)
 		b = appendValue(b, r.Approval)

@@ -163,6 +163,8 @@ type Run struct {
 	// RetryOf is the run whose successes this one took over, RetryFrom the step it was told to begin from.
 	RetryOf   string `json:"retry_of,omitempty"`
 	RetryFrom string `json:"retry_from,omitempty"`
+	// Permissions are what the run may use; nil for everything, empty for nothing that needs any.
+	Permissions []string `json:"permissions,omitzero"`
 	// Approval is what a person said of the plan as a whole, who was asked before its first step.
 	Approval *Answered `json:"approval,omitempty"`
 	// Revision is the number of the last amendment of the plan; 0 for one that is as it was submitted.

@@ -90,11 +90,11 @@ func TestHeadIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 0, 0, 120_000_000, time.UTC)
 	full := Run{
 		Version: 1, Run: "order \"42\"", Tenant: "acme", Generation: 7, Digest: "ab", Status: Cancelled, Submitted: at, Started: at.Add(1), Finished: at.Add(2),
-		StoppedBy: "é", RetryOf: "r1", RetryFrom: "a", Revision: 3, Amendments: []Amendment{{Step: "=", Revision: 1, By: "bot", At: at, Waits: true}}, Approval: &Answered{Decision: DecisionApproved, By: "ann", At: at}, Context: []ContextKey{{Key: "token", Step: "s", Secret: true}, {Key: "user"}}, Blob: &Handle{Name: "n", Size: 1, SHA256: "cd"},
+		StoppedBy: "é", RetryOf: "r1", RetryFrom: "a", Permissions: []string{"internet"}, Revision: 3, Amendments: []Amendment{{Step: "=", Revision: 1, By: "bot", At: at, Waits: true}}, Approval: &Answered{Decision: DecisionApproved, By: "ann", At: at}, Context: []ContextKey{{Key: "token", Step: "s", Secret: true}, {Key: "user"}}, Blob: &Handle{Name: "n", Size: 1, SHA256: "cd"},
 		Stats: Stats{Steps: 9, Succeeded: 1, Failed: 2, Skipped: 3, Cancelled: 4, ElapsedMS: 12.5, BytesReturned: 5, BytesKeptOut: 6, TokensKeptOut: 7},
 	}
 	type head Run // without the methods
-	for _, run := range []Run{full, {}, {Run: "r", Submitted: at}} {
+	for _, run := range []Run{full, {}, {Permissions: []string{}}, {Run: "r", Submitted: at}} {
 		want, err := json.Marshal(head(run))
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(run.Head()))

@@ -56,6 +56,8 @@ type Tool struct {
 	DependsOn []tool.Dependency
 	// Approval says that its contract asks for an approval, always or on a condition.
 	Approval bool
+	// Lacks are permissions that it takes to call it, and that the run has not.
+	Lacks []string
 	// Plan is the text of the plan that the tool is; nil for one that is none.
 	Plan []byte
 	// Agent is the loop that the tool is; nil for one that is no agent.

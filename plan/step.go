@@ -127,7 +127,12 @@ func (p *parser) stepTool(i int, n int32) {
 			p.col.add(fault.InvalidID, at.String(), fmt.Sprintf("%q is no tool name", clip(name)), p.toolHint(name, "a tool's name is 1 to 128 of A-Z a-z 0-9 _ . : / -"))
 		}
 	case p.catalog != nil:
-		if _, ok := p.lookup(name); !ok && !slices.Contains(p.library.reading, name) && p.col.wants(fault.UnknownTool) {
+		t, ok := p.lookup(name)
+		if len(t.Lacks) > 0 {
+			p.col.addf(fault.NotPermitted, at.String(), "submit the plan with what it needs (permissions), or leave the step out",
+				"the run may not call %q: it takes the permission %s", name, strings.Join(t.Lacks, ", "))
+		}
+		if !ok && !slices.Contains(p.library.reading, name) && p.col.wants(fault.UnknownTool) {
 			p.col.add(fault.UnknownTool, at.String(), fmt.Sprintf("there is no tool %q", name), p.toolHint(name, ""))
 		}
 	}

@@ -22,6 +22,9 @@ const (
 	// HeaderRetryFrom, beside HeaderRetryOf: the step that is executed again, with all that depends on it, though it
 	// succeeded.
 	HeaderRetryFrom = "Stepjet-Retry-From"
+	// HeaderPermissions, on a submitted plan: what its run may use, separated by commas; "none" for nothing. Without it the
+	// run may use everything. The message has PermittedVersion.
+	HeaderPermissions = "Stepjet-Permissions"
 	// HeaderResult, on a step: the subject that its result is published to.
 	HeaderResult = "Stepjet-Result"
 	// HeaderDefinition, on a step: the digest of the tool's definition that the run started with.
@@ -81,6 +84,10 @@ const StartVersion = "2"
 // SealedVersion is the version of a plan or a step with sealed values in its context. All else of it is as in Version:
 // whoever does not know of sealed values would hand them to the tool as they are, and so has to leave it alone.
 const SealedVersion = "2"
+
+// PermittedVersion is the version of a plan that says what its run may use: whoever does not know of that would let it use
+// everything. All else is as in the versions below.
+const PermittedVersion = "3"
 
 // BucketVersion is the version of what a reader that knows only lower ones would look for in BlobsBucket: a message
 // whose handle names a declared tenant's bucket, and the start of a run whose results lie in one.

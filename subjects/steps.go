@@ -288,6 +288,23 @@ func Remove(tool string) string { return "api.tools.remove." + Encode(tool) }
 // RemoveFilter matches all requests of Remove.
 const RemoveFilter = "api.tools.remove.*"
 
+// GroupKey returns the key of a group of tools in its bucket. Names of roles and providers are those of tenants.
+func GroupKey(role, provider string) string { return role + "." + provider }
+
+// ApplyGroup returns the subject of a request that sets what a provider has for a role, or takes it away where there is no
+// body; any orchestrator answers.
+func ApplyGroup(role, provider string) string { return "api.tools.group." + role + "." + provider }
+
+// ApplyGroupFilter matches all requests of ApplyGroup.
+const ApplyGroupFilter = "api.tools.group.*.*"
+
+// ParseApplyGroup reads a subject of ApplyGroup.
+func ParseApplyGroup(subject string) (role, provider string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, "api.tools.group.")
+	role, provider, two := strings.Cut(rest, ".")
+	return role, provider, ok && two && ValidTenant(role) && ValidTenant(provider)
+}
+
 // PingSubject is answered by any orchestrator; it shows that one is alive.
 const PingSubject = "api.ping"
 

@@ -21,6 +21,7 @@ const (
 
 	QuestionsBucket = "questions" // what runs wait for people to say
 	RatesBucket     = "rates"     // how much of each language model's rate is left
+	GroupsBucket    = "groups"    // groups of tools, by role and provider
 
 	DoctorQueue = "stepjet" // queue group of requests that any orchestrator can answer
 )

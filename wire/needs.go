@@ -34,8 +34,14 @@ const LanguageTwo = "language-2"
 // Agents is the need of a plan that can reach an agent, and of an agent's entry in the registry.
 const Agents = "agents"
 
+// Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every
+// tool, in an amendment too.
+const Permissions = "permissions"
+
 // Ours is what this Stepjet knows.
-func Ours() Knowledge { return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}} }
+func Ours() Knowledge {
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}}
+}
 
 // Of returns the needs of a plan, sorted; nil for none.
 func (k Knowledge) Of(plan []byte) (needs []string) {

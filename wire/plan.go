@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unique"
 
@@ -20,6 +22,8 @@ type Plan struct {
 	Retry   Retry
 	Context RunContext // out-of-band, for the tools alone
 	Trace   Trace
+	// Permissions are what the run may use; nil for everything, empty for nothing that needs any.
+	Permissions []string
 }
 
 // Retry names the finished run that a plan tries again, and the step that is executed again, with all that depends on
@@ -46,8 +50,39 @@ func (p Plan) Set(h nats.Header) {
 	set(subjects.HeaderRetryOf, p.Retry.Of)
 	set(subjects.HeaderRetryFrom, p.Retry.From)
 	p.Trace.Set(h)
-	p.Context.set(h) // last: it may raise the version
+	p.Context.set(h) // behind these: it may raise the version
+	if p.Permissions != nil {
+		set(subjects.HeaderPermissions, cmp.Or(strings.Join(p.Permissions, ","), noPermissions))
+		h[subjects.HeaderVersion] = []string{subjects.PermittedVersion}
+	}
 }
+
+// noPermissions stands for a list without any.
+const noPermissions = "none"
+
+// permissionsOf reads what a run may use: nil for everything.
+func permissionsOf(h nats.Header) ([]string, error) {
+	list := get(h, subjects.HeaderPermissions)
+	if list == "" {
+		return nil, nil
+	}
+	all := []string{}
+	if list == noPermissions {
+		return all, nil
+	}
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); !subjects.ValidTenant(name) || len(all) == maxPermissions {
+			return all, fault.New(fault.InvalidValue, "the header %s has %q, which is no list of permissions", subjects.HeaderPermissions,
+				text.Clip(list, 80)).WithHint("up to %d names of A-Z a-z 0-9 _ -, separated by commas; none for no permission", maxPermissions)
+		}
+		all = append(all, strings.Clone(name))
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// maxPermissions is the most permissions of a run.
+const maxPermissions = 64
 
 // ParsePlan reads the headers of a plan whose version is known. What it returns doesn't keep the message alive. The
 // error, of a version that is no number (invalid_value) or of the context (invalid_value, limit_exceeded), is what
@@ -63,6 +98,10 @@ func ParsePlan(h nats.Header) (Plan, error) {
 	}
 	var err error
 	p.Context, err = runContextOf(h)
+	var unfit error
+	if p.Permissions, unfit = permissionsOf(h); unfit != nil {
+		err = unfit
+	}
 	if _, malformed := Version(h); malformed != nil {
 		err = malformed
 	}

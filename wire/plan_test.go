@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -33,6 +34,31 @@ func TestPlanForm(t *testing.T) {
 		read.Set(h)
 		return nats.Msg{Header: h, Data: m.Data}
 	})
+}
+
+// A plan with permissions has a version that who does not know of them leaves alone. No list and an empty one differ.
+func TestPermissionsOfAPlan(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]string{{"internet"}, {"files", "internet"}, {}} {
+		h := nats.Header{}
+		wire.Plan{Permissions: list}.Set(h)
+		require.Equal(t, []string{subjects.PermittedVersion}, h[subjects.HeaderVersion])
+		require.True(t, wire.KindPlan.Known(h))
+		p, err := wire.ParsePlan(h)
+		require.NoError(t, err)
+		require.Equal(t, list, p.Permissions)
+	}
+	h := nats.Header{}
+	wire.Plan{}.Set(h)
+	require.Equal(t, nats.Header{subjects.HeaderVersion: {"1"}}, h)
+	p, err := wire.ParsePlan(nats.Header{subjects.HeaderPermissions: {"b, a,b"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, p.Permissions)
+	for _, bad := range []string{",", "a b", "a,", strings.Repeat("a,", 64) + "a"} {
+		p, err := wire.ParsePlan(nats.Header{subjects.HeaderPermissions: {bad}})
+		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), bad)
+		require.NotNil(t, p.Permissions, "what can't be read permits no more than it says")
+	}
 }
 
 // What is wrong with a plan's headers is what it is rejected with; a token that could be part of no subject is none.

@@ -30,12 +30,21 @@ type Start struct {
 	// orchestrator that doesn't know of it would look for results there; so the record has a version that it leaves
 	// alone.
 	Bucket string `json:"bucket,omitempty"`
+	// Permits say what the run may call, where it was submitted with permissions; nil for everything.
+	Permits *Permits `json:"permits,omitempty"`
 	// Needs are what must be known to go on with the run: who doesn't know all of them leaves it alone.
 	Needs []string `json:"needs,omitempty"`
 
 	// Later says that the run's id had a rejected run before, whose outcome is to be replaced: an orchestrator that
 	// doesn't know of it must not end this one. It is told by the version alone.
 	Later bool `json:"-"`
+}
+
+// Permits are what a run keeps that was submitted with permissions.
+type Permits struct {
+	// Permissions are what it has, and Groups the definitions, as of its start, that need some.
+	Permissions []string          `json:"permissions"`
+	Groups      []json.RawMessage `json:"groups,omitempty"`
 }
 
 // FrozenTool is what a run keeps of a tool for as long as it runs, whatever the registry says later.

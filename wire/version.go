@@ -40,11 +40,12 @@ const (
 	KindProgress
 	KindNote
 	KindRound
+	KindGroup // an entry of the bucket "groups"
 )
 
 // versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
 var versions = [...]uint64{
-	KindPlan:       1<<1 | 1<<2, // 2: sealed secrets
+	KindPlan:       1<<1 | 1<<2 | 1<<3, // 2: sealed secrets; 3: permissions
 	KindStart:      1<<1 | 1<<2 | 1<<3 | 1<<4,
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,
@@ -64,6 +65,7 @@ var versions = [...]uint64{
 	KindProgress:   1 << 1,
 	KindNote:       1 << 1,
 	KindRound:      1 << 1,
+	KindGroup:      1 << 1,
 }
 
 // Known reports whether this Stepjet can read a message of the kind: its version is absent, or one that it knows. Of

@@ -72,7 +72,7 @@ func TestStepForms(t *testing.T) {
 	h := s.Header()
 	wiretest.Golden(t, *update, "step_bucket", nats.Msg{Header: h})
 	require.False(t, wire.KindEvent.Known(h))
-	require.False(t, wire.KindPlan.Known(h), "who knows of sealed secrets alone leaves it too")
+	require.False(t, wire.KindSealingKey.Known(h), "who knows of sealed secrets alone leaves it too")
 	require.True(t, wire.KindStep.Known(h))
 	back, err = wire.ParseStep(wiretest.Load(t, "step_bucket").Header)
 	require.NoError(t, err)

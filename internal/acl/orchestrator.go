@@ -42,7 +42,7 @@ func (g *Grant) orchestrate(s Spec) {
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
 		subjects.QueuesSubject, subjects.RegisterFilter,
-		subjects.ApplyTemplateFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
+		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.APIAll, subjects.AllProgress)
 	g.hearBeats() // to say why nobody takes a step
 }
@@ -72,7 +72,7 @@ func (g *Grant) observe(s Spec) {
 
 // buckets are those that orchestrators set up.
 var buckets = []string{subjects.HistoryBucket, subjects.DeadBucket, subjects.ToolsBucket, subjects.MembersBucket,
-	subjects.GatherBucket, subjects.QuestionsBucket, subjects.RatesBucket}
+	subjects.GatherBucket, subjects.QuestionsBucket, subjects.RatesBucket, subjects.GroupsBucket}
 
 // streams returns all streams of Stepjet.
 func streams(s Spec) []string {

@@ -224,9 +224,9 @@ func TestNoTwoUsersOfASystemMayDoTheSame(t *testing.T) {
 		subjects.UserInfo: true, subjects.PingSubject: true, subjects.DirectRead("OBJ_blobs"): true,
 		subjects.DirectGet("OBJ_blobs", subjects.BlobMetas("")): true, subjects.DirectGet("KV_tools", "$KV.tools.*"): true,
 		subjects.DirectGet("KV_tools", "$KV.tools.def.*"): true, subjects.DemandSubject: true, subjects.QueuesSubject: true,
-		subjects.BlobChunks(""): true, subjects.BlobMetas(""): true,
+		subjects.BlobChunks(""): true, subjects.BlobMetas(""): true, subjects.DirectGet("KV_groups", "$KV.groups.*.*"): true,
 	}
-	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_questions", "KV_tools", "OBJ_blobs"} {
+	for _, stream := range []string{"KV_runs_0", "KV_history", "KV_dead", "KV_questions", "KV_tools", "KV_groups", "OBJ_blobs"} {
 		shared[subjects.StreamRequest("INFO", stream)] = true
 	}
 	for i, p := range pairs {

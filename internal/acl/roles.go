@@ -18,6 +18,13 @@ func (g *Grant) open() {
 		subjects.StreamRequest("INFO", tools), subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, "*")))
 }
 
+// groups is reading the groups of tools.
+func (g *Grant) groups() {
+	groups := subjects.BucketStream(subjects.GroupsBucket)
+	g.request(One, subjects.StreamRequest("INFO", groups),
+		subjects.DirectGet(groups, subjects.BucketSubject(subjects.GroupsBucket, "*.*")))
+}
+
 // blobs is reading from a bucket of large values. What a blob belongs to can't be told from its subjects, so it is the
 // whole bucket. Stock clients look for the stream before they read.
 func (g *Grant) blobs(bucket string) {
@@ -49,6 +56,7 @@ func (s Spec) buckets() (all []string) {
 // names of what there is come from the stream's state.
 func (g *Grant) look(s Spec) {
 	g.open()
+	g.groups()
 	g.blobs(s.bucketOf(s.Tenant))
 	history, dead := subjects.BucketStream(subjects.HistoryBucket), subjects.BucketStream(subjects.DeadBucket)
 	questions := subjects.BucketStream(subjects.QuestionsBucket)
@@ -94,8 +102,9 @@ func (g *Grant) submit(s Spec) {
 // administer is what an operator of the cluster does. It looks at no runs.
 func (g *Grant) administer() {
 	g.open()
+	g.groups()
 	g.request(Many, subjects.DemandSubject)
-	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.OverrideFilter,
+	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
 		subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.PingSubject, subjects.QueuesSubject,
 		tenantOverrides("*"))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -36,6 +37,7 @@ func TestTheWholeSystemRunsUnderItsConfiguration(t *testing.T) {
 	t.Parallel()
 	inEach(t, shapes, func(t *testing.T, s *system) {
 		s.staff()
+		s.groups()
 		agent := s.client("agent-acme", "acme")
 		s.runsEverything(agent)
 		s.looks(agent)
@@ -128,6 +130,27 @@ func (s *system) asks(agent, approver *client.Client) {
 	require.Equal(t, outcome.Succeeded, o.Status, "%.2000s", o.JSON())
 }
 
+// groups applies and removes groups of tools as the operator, who alone may, and has a plan with permissions refused.
+func (s *system) groups() {
+	t := s.t
+	t.Helper()
+	store, err := kv.Open(s.ctx(), s.connect("operator"))
+	require.NoError(t, err)
+	defer store.Close()
+	for _, role := range []string{"crm", "web"} {
+		_, err = store.Requests.RequestGroup(s.ctx(), []byte(`{"role":"`+role+`","tools":["crm/get"],"permissions":["customers"]}`))
+		require.NoError(t, err)
+	}
+	require.NoError(t, store.Requests.RequestRemoveGroup(s.ctx(), "web", "default"))
+	all, err := store.Groups.AllGroups(s.ctx())
+	require.NoError(t, err)
+	require.Len(t, all.All(), 1)
+	o, err := s.client("agent-other", "other").Run(s.ctx(), []byte(`{"steps":[{"id":"a","tool":"crm/get"}]}`),
+		client.SubmitOptions{Run: "bound", Permissions: []string{"internet"}})
+	require.NoError(t, err)
+	require.Equal(t, fault.NotPermitted, o.Problems[0].Code)
+}
+
 // looks reads what there is of the run.
 func (s *system) looks(c *client.Client) {
 	t := s.t
@@ -142,6 +165,9 @@ func (s *system) looks(c *client.Client) {
 	tools, err := c.Tools(s.ctx())
 	require.NoError(t, err)
 	require.Len(t, tools, 3)
+	groups, err := client.GroupsOf(c).All(s.ctx())
+	require.NoError(t, err)
+	require.Equal(t, []string{"crm"}, groups.Roles())
 	_, err = c.Ping(s.ctx())
 	require.NoError(t, err)
 	demand, err := c.Demand(s.ctx())

@@ -24,6 +24,8 @@ const rules = `
 	tool              std fault subjects internal/text internal/unknown internal/jsontape internal/expression jsonschema
 	plan              std fault subjects internal/text tool internal/jsontape internal/expression internal/dialect
 	machine           std fault subjects outcome plan tool
+	tool/group        std fault subjects tool mcp/selector
+
 	catalog           std fault subjects tool plan internal/jsontape
 	catalog/search    std tool
 
@@ -37,12 +39,12 @@ const rules = `
 	observe           std fault outcome
 	seal              std sys fault
 
-	kv                std sys fault internal/text subjects wire tool outcome internal/backoff internal/unknown internal/version nats sync gjson
+	kv                std sys fault internal/text subjects wire tool tool/group outcome internal/backoff internal/unknown internal/version nats sync gjson
 
 	orchestrator/agents std fault subjects tool plan machine wire outcome agent agent/parts agent/request internal/jsontape
-	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool plan machine kv seal internal/backoff nats sync agent orchestrator/agents
+	orchestrator      std sys fault observe internal/observer internal/text subjects wire outcome tool tool/group plan machine kv seal internal/backoff nats sync agent orchestrator/agents
 	worker            std sys fault observe internal/observer internal/text internal/version subjects wire outcome tool plan kv seal internal/backoff nats sync schemas
-	client            std sys fault observe internal/observer internal/text subjects wire outcome tool plan kv seal internal/backoff nats sync uuid internal/dryrun internal/streamed
+	client            std sys fault observe internal/observer internal/text subjects wire outcome tool tool/group plan kv seal internal/backoff nats sync uuid internal/dryrun internal/streamed
 
 	mcp/content       std fault internal/jsontape
 	mcp/selector      std fault tool

@@ -24,6 +24,7 @@ type runFlags struct {
 	dry   bool
 	write bool // the plan is still being written
 	with  contextFlags
+	may   permitFlag
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -81,6 +82,7 @@ for one of --stream whose text was not over.`,
 	c.Flags().BoolVar(&f.write, "stream", false, "run the plan while it is being written")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what the plan would come to, with made-up results")
 	f.with.add(c.Flags())
+	f.may.add(c.Flags())
 	return c
 }
 
@@ -109,7 +111,7 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	}
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
-	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag})
+	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()})
 	if err != nil {
 		a.tellLater(s, f.run, err)
 		return why(ctx, err)

@@ -18,6 +18,7 @@ import (
 func (a *app) submitCommand() *cobra.Command {
 	var run string
 	var with contextFlags
+	var may permitFlag
 	c := &cobra.Command{
 		Use:   "submit PLAN",
 		Short: "Hand over a plan and return once it is accepted",
@@ -28,14 +29,17 @@ is rejected the problems are printed, and the exit code is 2: its run id is free
   stepjet submit --with user=ada --secret token=@env:TOKEN plan.json
   stepjet watch $(stepjet submit plan.json)`,
 		Args: exactly("PLAN"),
-		RunE: a.work(func(cmd *cobra.Command, args []string) error { return a.submitOnly(cmd.Context(), args[0], run, &with) }),
+		RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			return a.submitOnly(cmd.Context(), args[0], client.SubmitOptions{Run: run, Permissions: may.permissions()}, &with)
+		}),
 	}
 	c.Flags().StringVar(&run, "run", "", "run `id`, the idempotency key; default: a new one")
 	with.add(c.Flags())
+	may.add(c.Flags())
 	return c
 }
 
-func (a *app) submitOnly(ctx context.Context, file, run string, with *contextFlags) error {
+func (a *app) submitOnly(ctx context.Context, file string, o client.SubmitOptions, with *contextFlags) error {
 	body, err := a.readFile(file, maxPlanFile)
 	if err != nil {
 		return err
@@ -54,13 +58,13 @@ func (a *app) submitOnly(ctx context.Context, file, run string, with *contextFla
 		return err
 	}
 	defer s.close()
-	if run == "" {
-		run = nuid.Next()
+	if o.Context = bag; o.Run == "" {
+		o.Run = nuid.Next()
 	}
-	r, err := a.submitWith(ctx, s, body, client.SubmitOptions{Run: run, Context: bag})
+	r, err := a.submitWith(ctx, s, body, o)
 	if err != nil {
 		if fault.CodeOf(err) == fault.Timeout {
-			a.say("the plan may or may not have been accepted; sending it again is safe:\n  stepjet submit --run %s %s", quote(run), quote(file))
+			a.say("the plan may or may not have been accepted; sending it again is safe:\n  stepjet submit --run %s %s", quote(o.Run), quote(file))
 		}
 		return err
 	}

@@ -13,12 +13,15 @@ import (
 
 	"github.com/nats-io/nuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/internal/toolgroups"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -368,4 +371,49 @@ func (rows *table) demand(st style, d *tool.Demand) {
 	if d.OldestMS > 0 {
 		row("oldest waits", took(d.Oldest()))
 	}
+}
+
+// groupsCommand is about groups of tools.
+func groupsCommand(a *app) *cobra.Command {
+	return toolgroups.Command(toolgroups.Terminal{
+		Work: a.work, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON, Invalid: quietly(exitInvalid),
+		Open: func(ctx context.Context, do func(context.Context, *kv.Store) error) error {
+			s, err := a.open(ctx, registry)
+			if err != nil {
+				return err
+			}
+			defer s.close()
+			return a.withStore(ctx, s, func(store *kv.Store) error {
+				ctx, cancel := a.patience(ctx)
+				defer cancel()
+				return why(ctx, do(ctx, store))
+			})
+		},
+		Text: func(lines [][]string) {
+			var t table
+			for _, line := range lines {
+				var cells []cell
+				for _, text := range line {
+					cells = append(cells, plain(text))
+				}
+				t.add(cells...)
+			}
+			t.write(a.stdout, "", a.width())
+		},
+	})
+}
+
+// permitFlag is what --permissions says.
+type permitFlag struct{ list string }
+
+func (p *permitFlag) add(f *pflag.FlagSet) {
+	f.StringVar(&p.list, "permissions", "", "`names` of what the run may use, with commas; none: nothing; default: everything")
+}
+
+// permissions returns what the run may use; nil for everything.
+func (p *permitFlag) permissions() []string {
+	if p.list == group.None {
+		return []string{}
+	}
+	return commaList(p.list)
 }

@@ -42,6 +42,8 @@ func (d *doctor) plan(ctx context.Context) error {
 		"what runs wait for people to say can be answered, but not listed")
 	add(subjects.BucketStream(subjects.RatesBucket), "rates of language models",
 		"every model worker asks as fast as it can, so that providers refuse more")
+	add(subjects.BucketStream(subjects.GroupsBucket), "groups of tools",
+		"no plan with permissions can be judged, and agents find no groups")
 	add(subjects.BlobsStream(""), "large values", "results and arguments over 256 KiB can't be stored")
 	if d.stepShards, err = d.countSteps(ctx); err != nil {
 		return err

@@ -116,3 +116,106 @@ func (s *Archive) DeadLetters(ctx context.Context, of subjects.Run, each func(*o
 		}
 	}
 }
+
+// The bucket "questions" is for whoever looks for what runs wait for. It is derived: owners write it, repair it and
+// remove from it, and nothing that decides rests on it.
+
+var questionsPrefix = subjects.BucketSubject(subjects.QuestionsBucket, "")
+
+func questionSubject(r subjects.Run, generation uint64, step string) string {
+	return questionsPrefix + subjects.QuestionKey(r, generation, step)
+}
+
+// PutQuestion writes the entry of an open question, over what is there. Arguments over 256 KiB go to a blob, in the
+// bucket of the run's large values. Errors as those of Read, and of PutBlob.
+func (s *Archive) PutQuestion(ctx context.Context, r subjects.Run, bucket string, q *outcome.Question) (err error) {
+	entry := *q
+	if len(entry.Arguments) > wire.InlineLimit {
+		name := subjects.RunBlobName(r, q.Generation, "question", nuid.Next())
+		if entry.Blob, err = s.PutBlob(ctx, bucket, name, entry.Arguments); err != nil {
+			return err
+		}
+		entry.Arguments = nil
+	}
+	h, body := wire.QuestionMessage(&entry)
+	subject := questionSubject(r, q.Generation, q.Step)
+	return s.retry(ctx, func(ctx context.Context) error {
+		_, err := s.put(ctx, &nats.Msg{Subject: subject, Header: h, Data: body})
+		return err
+	})
+}
+
+// QuestionKeys returns the keys of all entries, and the sequence of the last that was written when they were read:
+// what PurgeQuestion takes. Errors as those of Read.
+func (s *Archive) QuestionKeys(ctx context.Context) (keys map[string]bool, last uint64, err error) {
+	info, err := s.streamInfo(ctx, subjects.BucketStream(subjects.QuestionsBucket), questionsPrefix+">")
+	if err != nil {
+		return nil, 0, err
+	}
+	keys = make(map[string]bool, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		keys[strings.TrimPrefix(subject, questionsPrefix)] = true
+	}
+	return keys, info.State.LastSeq, nil
+}
+
+// PurgeQuestion removes an entry that was written up to a sequence; 0: whenever it was. Errors as those of Read, without
+// NotFound.
+func (s *Archive) PurgeQuestion(ctx context.Context, key string, upTo uint64) error {
+	request := purgeRequest{Subject: questionsPrefix + key}
+	if upTo > 0 {
+		request.Sequence = upTo + 1
+	}
+	return s.purge(ctx, subjects.BucketStream(subjects.QuestionsBucket), request)
+}
+
+// Question returns the entry of a step's open question; of the run's last generation that has one, where generation is
+// 0. Errors: NotFound, NewerVersion, and those of Read.
+func (s *Archive) Question(ctx context.Context, r subjects.Run, generation uint64, step string) (*outcome.Question, error) {
+	key := subjects.QuestionKey(r, generation, step)
+	if generation == 0 {
+		key = subjects.QuestionStepFilter(r, step)
+	}
+	e, err := s.read(ctx, questionsPrefix+key)
+	if fault.CodeOf(err) == fault.NotFound {
+		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", step, r.Plain()).
+			WithHint("stepjet questions list shows what waits")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return wire.ParseQuestion(e.Header, e.Data, strings.TrimPrefix(e.Subject, questionsPrefix))
+}
+
+// Questions reports the open questions of a run, or of all runs of its tenant where the run's id is empty: each once, in
+// the order they were written, from one goroutine. Entries that can't be read are left out and logged. Errors as those
+// of Read.
+func (s *Archive) Questions(ctx context.Context, of subjects.Run, each func(*outcome.Question)) error {
+	filter := subjects.QuestionsFilter(of.Tenant)
+	if of.ID != "" {
+		filter = subjects.QuestionsRunFilter(of)
+	}
+	seen := map[string]bool{}
+	report := func(e Entry) {
+		if operation(e.Header) != "" || seen[e.Subject] {
+			return
+		}
+		name := strings.TrimPrefix(e.Subject, questionsPrefix)
+		q, err := wire.ParseQuestion(e.Header, e.Data, name)
+		if err != nil {
+			s.cfg.Logger.Error("a question can't be read and is left out", "key", name, "error", err)
+			return
+		}
+		seen[e.Subject] = true
+		each(q)
+	}
+	for {
+		lost, err := s.readAll(ctx, subjects.BucketStream(subjects.QuestionsBucket), questionsPrefix+filter, report)
+		if !lost {
+			return err
+		}
+		if !s.pause(ctx, unknownPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package orchestrator_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// group applies a group of tools.
+func (s *system) group(definition string) {
+	s.t.Helper()
+	_, err := client.GroupsOf(s.client).Apply(ctx(s.t), []byte(definition))
+	require.NoError(s.t, err)
+}
+
+// permit submits a plan with permissions, and waits for its outcome.
+func (s *system) permit(plan, run string, permissions ...string) *outcome.Outcome {
+	s.t.Helper()
+	o, err := s.client.Run(ctx(s.t), []byte(plan), client.SubmitOptions{Run: run, Permissions: append([]string{}, permissions...)})
+	require.NoError(s.t, err)
+	return o
+}
+
+// A run that was submitted with permissions calls no tool that takes another one, in whatever part of its plan; one
+// without a list calls every tool. The verdict says where, and what is missing.
+func TestAToolThatTakesAnotherPermissionIsRefused(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.apply("inner", "", `{"id":"x","tool":"length","arguments":{"text":"x"}}`, `"$ref:x"`)
+	s.group(`{"role":"web","tools":["echo"],"permissions":["internet"]}`)
+	s.group(`{"role":"sums","match":["l*"],"permissions":["host","internet"]}`)
+	const plan = `{"steps":[{"id":"free","value":1},{"id":"a","tool":"echo","arguments":{"n":1}},
+		{"id":"b","plan":{"steps":[{"id":"c","tool":"length","arguments":{"text":"x"}}]}},{"id":"d","tool":"inner"},
+		{"id":"e","tool":"big","arguments":{"bytes":3}}]}`
+	o := s.run(plan, "everything")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	o = s.permit(plan, "enough", "host", "internet", "unused")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+
+	o = s.permit(plan, "some", "internet")
+	require.Equal(t, outcome.Rejected, o.Status)
+	require.Equal(t, []fault.Code{fault.NotPermitted, fault.NotPermitted}, codes(o.Problems))
+	require.Equal(t, []string{"/steps/2/plan/steps/0/tool", "/steps/3/tool"}, []string{o.Problems[0].Path, o.Problems[1].Path})
+	for _, p := range o.Problems {
+		require.Contains(t, p.Message, "host")
+		require.NotContains(t, p.Message, "internet")
+		require.NotEmpty(t, p.Hint)
+	}
+	o = s.permit(plan, "none")
+	require.Len(t, o.Problems, 3)
+	o = s.permit(`{"steps":[{"id":"e","tool":"big","arguments":{"bytes":3}}]}`, "needs-none")
+	require.Equal(t, outcome.Succeeded, o.Status, "what is in no group takes no permission")
+
+	// The rejection left its id free, and other permissions are another question.
+	o = s.permit(plan, "some", "internet", "host")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	doc, err := s.client.Get(ctx(t), "some")
+	require.NoError(t, err)
+	require.Equal(t, []string{"host", "internet"}, doc.Permissions)
+	e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "some"), doc.Generation, 1))
+	require.NoError(t, err)
+	start, _, err := wire.ParseStart(e.Header, e.Data)
+	require.NoError(t, err)
+	require.Contains(t, start.Needs, wire.Permissions)
+	doc, err = s.client.Get(ctx(t), "everything")
+	require.NoError(t, err)
+	require.Nil(t, doc.Permissions)
+	e, err = s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "everything"), doc.Generation, 1))
+	require.NoError(t, err)
+	require.NotContains(t, string(e.Data), "permi", "who uses none pays nothing")
+}
+
+// What a run may call was frozen at its start: an amendment is held against that, whatever became of the groups, and by
+// every owner.
+func TestAmendmentsKeepToTheRunsPermissions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.group(`{"role":"web","tools":["echo"],"permissions":["internet"]}`)
+	s.group(`{"role":"sums","tools":["length"],"permissions":["host"]}`)
+	run, err := s.client.Submit(ctx(t), []byte(`{"open":true,"steps":[{"id":"a","tool":"echo","arguments":{"n":1}}]}`),
+		client.SubmitOptions{Run: "open", Permissions: []string{"internet"}})
+	require.NoError(t, err)
+	add := func(revision int, step string) error {
+		_, err := s.client.Amend(ctx(t), "open", client.Amendment{Revision: revision, Add: raws(step), Close: revision == 1})
+		return err
+	}
+	require.NoError(t, add(0, `{"id":"b","tool":"echo","arguments":{"n":2}}`))
+	require.NoError(t, client.GroupsOf(s.client).Remove(ctx(t), "sums", ""))
+	s.group(`{"role":"web","tools":["big"],"permissions":["host"]}`)
+	refused := func() {
+		t.Helper()
+		err = add(1, `{"id":"c","tool":"length","arguments":{"text":"x"}}`)
+		require.ErrorContains(t, err, "host")
+		require.Contains(t, string(fault.As(err).Details), string(fault.NotPermitted))
+	}
+	refused()
+	s.orchestrator() // beside the first, which ends
+	s.leave()
+	refused()
+	require.NoError(t, add(1, `{"id":"c","tool":"big","arguments":{"bytes":3}}`), "in no group when the run began")
+	o, err := run.Wait(ctx(t))
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+}
+
+// A retry may what the run before might, unless it is told otherwise.
+func TestARetryHasThePermissionsOfItsRun(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.group(`{"role":"bad","tools":["fail"],"permissions":["host"]}`)
+	const plan = `{"steps":[{"id":"a","tool":"fail","retry":{"max_attempts":1}}]}`
+	require.Equal(t, outcome.Failed, s.permit(plan, "first", "host").Status)
+	r, err := s.client.Retry(ctx(t), "first", client.RetryOptions{})
+	require.NoError(t, err)
+	require.Equal(t, outcome.Failed, s.wait(r).Status)
+	doc, err := s.client.Get(ctx(t), "first.2")
+	require.NoError(t, err)
+	require.Equal(t, []string{"host"}, doc.Permissions)
+	r, err = s.client.Retry(ctx(t), "first", client.RetryOptions{Run: "less", Permissions: []string{}})
+	require.NoError(t, err)
+	require.Contains(t, codes(s.wait(r).Problems), fault.NotPermitted)
+}
+
+func TestGroupsAreAppliedListedAndRemoved(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	set, err := client.GroupsOf(s.client).All(ctx(t))
+	require.NoError(t, err)
+	require.Empty(t, set.All())
+	s.group(`{"role":"web","provider":"docker","match":["web_*"],"priority":2}`)
+	s.group(`{"role":"web","tools":["fetch"],"permissions":["internet"]}`)
+	s.group(`{"role":"web","tools":["fetch"],"permissions":["net"]}`)
+	set, err = client.GroupsOf(s.client).All(ctx(t))
+	require.NoError(t, err)
+	require.Len(t, set.All(), 2)
+	require.Equal(t, "docker", set.All()[0].Provider)
+	require.Equal(t, []string{"net"}, set.All()[1].Permissions)
+	_, err = client.GroupsOf(s.client).Apply(ctx(t), []byte(`{"role":"a b"}`))
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
+	require.NoError(t, client.GroupsOf(s.client).Remove(ctx(t), "web", "docker"))
+	require.Equal(t, fault.NotFound, fault.CodeOf(client.GroupsOf(s.client).Remove(ctx(t), "web", "docker")))
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(client.GroupsOf(s.client).Remove(ctx(t), "*", ">")))
+	set, err = client.GroupsOf(s.client).All(ctx(t))
+	require.NoError(t, err)
+	require.Equal(t, []string{"web"}, set.Roles())
+}

@@ -1,0 +1,153 @@
+package group_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
+)
+
+func parse(t *testing.T, raw string) *group.Definition {
+	t.Helper()
+	d, err := group.Parse([]byte(raw))
+	require.NoError(t, err, raw)
+	return d
+}
+
+func live(names ...string) (all []group.Live) {
+	for _, name := range names {
+		all = append(all, group.Live{Name: name})
+	}
+	return all
+}
+
+func TestTheFirstByPriorityWithLiveToolsCounts(t *testing.T) {
+	t.Parallel()
+	s := group.NewSet([]*group.Definition{
+		parse(t, `{"role":"web","provider":"b","tools":["fetch"],"priority":1}`),
+		parse(t, `{"role":"web","provider":"docker","match":["web_*"],"exclude":["/delete/"],"priority":9}`),
+		parse(t, `{"role":"web","provider":"a","tools":["curl","fetch"],"priority":1}`),
+		parse(t, `{"role":"math","tools":["add"]}`),
+	})
+	require.Equal(t, []string{"math", "web"}, s.Roles())
+	for _, c := range []struct {
+		live     []string
+		provider string
+		tools    []string
+	}{
+		{[]string{"web_search", "fetch", "web_delete", "web_read"}, "docker", []string{"web_read", "web_search"}},
+		{[]string{"web_delete", "fetch"}, "a", []string{"fetch"}},
+		{[]string{"x"}, "docker", nil},
+	} {
+		d, tools := s.Resolve("web", live(c.live...))
+		require.Equal(t, c.provider, d.Provider, c.live)
+		require.Equal(t, c.tools, tools, c.live)
+	}
+	d, _ := s.Resolve("files", live("fetch"))
+	require.Nil(t, d)
+	require.True(t, parse(t, `{"role":"a","tools":["hint:readOnly"]}`).Holds("hint:readOnly", nil), "a name is a name")
+}
+
+// A tool needs what each group says that holds it, also one that does not count for its role.
+func TestATooINeedsThePermissionsOfAllItsGroups(t *testing.T) {
+	t.Parallel()
+	yes := true
+	s := group.NewSet([]*group.Definition{
+		parse(t, `{"role":"web","provider":"weak","match":["*"],"exclude":["hint:readOnly"],"permissions":["net"]}`),
+		parse(t, `{"role":"web","provider":"strong","tools":["rm"],"permissions":["host","net"],"priority":9}`),
+		parse(t, `{"role":"free","tools":["rm","look"]}`),
+	})
+	require.Equal(t, []string{"host", "net"}, s.Permissions("rm", nil))
+	require.Equal(t, []string{"net"}, s.Permissions("x", nil))
+	require.Nil(t, s.Permissions("look", &tool.Annotations{ReadOnlyHint: &yes}))
+	require.Len(t, s.Guarding(), 2)
+	require.Equal(t, []string{"host"}, group.Permit([]string{"net"}, s).Lacks("rm", nil))
+	require.Equal(t, []string{"host", "net"}, group.Permit(nil, s).Lacks("rm", nil))
+	require.Empty(t, group.Permit([]string{"net", "host"}, s).Lacks("rm", nil))
+	var all *group.Permits
+	require.Nil(t, all.Lacks("rm", nil), "a run without a list may call everything")
+}
+
+func TestAllThatIsWrongIsSaid(t *testing.T) {
+	t.Parallel()
+	for raw, says := range map[string]string{
+		`{"role":"a b","provider":"/","permissions":["x y","none"],"match":["a*b","!c"],"exclude":["("],"tools":["a b"]}`: `/permissions/0: "x y"|/permissions/1: "none"|/tools/0: "a b"|/match/0: "a*b"|/match/1: "!c"|/provider: "/"|/role: "a b"`,
+		`{"role":"a"}`: "/tools: the group holds none", `{"role":"a","tool":["x"]}`: `unknown field "tool"`, `[`: "can't be read",
+		`{"role":"a","tools":["x"]}{}`: "more than one", `{"tools":["x"]}`: `/role: ""`, `{"role":"a","match":[""]}`: "/match/0",
+		`{"role":"a","match":["/(/"]}`: "/match/0", `{"role":"a","match":["group:b"]}`: "/match/0", `{"role":"a","tools":["x"],"priority":"high"}`: "priority",
+		`{"role":"a","tools":["` + strings.Repeat("x", group.MaxDefinition) + `"]}`: "bytes",
+	} {
+		_, err := group.Parse([]byte(raw))
+		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), raw)
+		for part := range strings.SplitSeq(says, "|") {
+			require.ErrorContains(t, err, part, raw)
+		}
+	}
+}
+
+// Resolving, compared with one that looks at every pair, over random groups and tools.
+func TestResolvingAsANaiveOne(t *testing.T) {
+	t.Parallel()
+	names := []string{"a1", "a2", "b1", "b2", "c1"}
+	pick := func() string { return names[rand.IntN(len(names))] }
+	for range 3000 {
+		var all []*group.Definition
+		fits := map[*group.Definition]func(string) bool{}
+		for i := range rand.IntN(5) {
+			one, prefix, not := pick(), pick()[:1], pick()
+			d := parse(t, fmt.Sprintf(`{"role":"r%d","provider":"p%d","tools":[%q],"match":["%s*"],"exclude":[%q],"priority":%d,"permissions":["q%d"]}`,
+				rand.IntN(2), i, one, prefix, not, rand.IntN(3), rand.IntN(2)))
+			all = append(all, d)
+			fits[d] = func(s string) bool { return (s == one || strings.HasPrefix(s, prefix)) && s != not }
+		}
+		s := group.NewSet(all)
+		var there []string
+		for _, name := range names {
+			if rand.IntN(2) == 0 {
+				there = append(there, name)
+			}
+		}
+		var want *group.Definition
+		var tools []string
+		better := func(a, b *group.Definition) bool {
+			return b == nil || a.Priority > b.Priority || a.Priority == b.Priority && a.Provider < b.Provider
+		}
+		for _, needed := range []bool{true, false} {
+			for _, d := range all {
+				has := slices.ContainsFunc(there, fits[d])
+				if d.Role == "r0" && (has || !needed) && len(tools) == 0 && better(d, want) {
+					want = d
+				}
+			}
+			if want != nil && needed {
+				for _, name := range there {
+					if fits[want](name) {
+						tools = append(tools, name)
+					}
+				}
+			}
+			if want != nil {
+				break
+			}
+		}
+		d, got := s.Resolve("r0", live(there...))
+		require.Equal(t, want, d)
+		require.Equal(t, tools, got)
+		for _, name := range names {
+			need := map[string]bool{}
+			for _, d := range all {
+				if fits[d](name) {
+					need[d.Permissions[0]] = true
+				}
+			}
+			require.Len(t, s.Permissions(name, nil), len(need))
+		}
+	}
+}
