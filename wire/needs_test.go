@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -37,6 +38,14 @@ func TestStartWithNeeds(t *testing.T) {
 	require.True(t, wire.Ours().All(back.Needs))
 	require.False(t, wire.Ours().All([]string{"language-2", "language-3"}))
 	require.True(t, wire.Ours().All(nil))
+	s.Needs = []string{wire.Permissions}
+	s.Permits = &wire.Permits{Permissions: []string{}, Groups: []json.RawMessage{json.RawMessage(`{"role":"web","provider":"default","permissions":["internet"],"tools":["fetch"]}`)}}
+	wiretest.Golden(t, *update, "start_permits", startMsg(t, s))
+	held := wiretest.Load(t, "start_permits")
+	back, _, err = wire.ParseStart(held.Header, held.Data)
+	require.NoError(t, err)
+	require.Equal(t, s.Permits, back.Permits, "an empty list is one")
+	s.Permits = nil
 	s.Bucket, s.Needs = "blobs-acme", nil
 	require.Equal(t, []string{subjects.BucketVersion}, startMsg(t, s).Header[subjects.HeaderVersion], "without needs it is as it was")
 }

@@ -36,6 +36,13 @@ func TestPlanForm(t *testing.T) {
 	})
 }
 
+// permitted returns a plan that may use some things.
+func permitted(m nats.Msg) nats.Msg {
+	m.Header = nats.Header{}
+	wire.Plan{Client: "agent-1", Permissions: []string{"files", "internet"}}.Set(m.Header)
+	return m
+}
+
 // A plan with permissions has a version that who does not know of them leaves alone. No list and an empty one differ.
 func TestPermissionsOfAPlan(t *testing.T) {
 	t.Parallel()
@@ -48,6 +55,7 @@ func TestPermissionsOfAPlan(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, list, p.Permissions)
 	}
+	wiretest.Golden(t, *update, "plan_permissions", permitted(nats.Msg{Data: []byte(`{"steps": []}`)}))
 	h := nats.Header{}
 	wire.Plan{}.Set(h)
 	require.Equal(t, nats.Header{subjects.HeaderVersion: {"1"}}, h)
