@@ -44,7 +44,7 @@ func Command(t Terminal) *cobra.Command {
 		Short: "List, show, apply and remove groups of tools",
 		Long: `A group says which tools stand for a role ("web"), and which permissions it takes to call them:
 {"role": "web", "provider": "docker", "permissions": ["internet"], "match": ["web_*"], "priority": 10}.
-Agents ask for tools by their role. A run that is submitted with --permissions calls no tool that
+Definitions of agents name tools by their role. A run that is submitted with --permissions calls no tool that
 takes another one; a tool takes those of all groups that hold it.`,
 		Example: `  stepjet groups apply groups.json
   stepjet groups show web
