@@ -143,18 +143,11 @@ func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		return
 	}
 	as.stand, as.refused = append(as.stand, a.Digest), 0
-	if x.start.Tools == nil {
-		x.start.Tools = map[string]*wire.FrozenTool{}
-	}
-	for name, tool := range a.Tools {
-		if x.start.Tools[name] == nil {
-			x.start.Tools[name] = tool
-		}
-	}
 	if as.proposals != nil {
 		t.proposed(x, part, a)
 		return
 	}
+	x.froze(a.Tools)
 	if part < 0 {
 		t.w.stats["an amendment by a rival"]++
 		as.rivals = append(as.rivals, fmt.Sprintf("RIVAL%d", rec.Number-1))
@@ -197,6 +190,18 @@ func (t *truths) amendAnswered(m *nats.Msg) {
 		t.w.violate("I11", "revision %d of %s is in force, of which there is no record: %s", r.Revision, id, m.Data)
 	}
 	t.w.stats["an amendment was answered"]++
+}
+
+// froze takes note of the contracts that an amendment froze, as far as there are none yet.
+func (x *truth) froze(tools map[string]*wire.FrozenTool) {
+	if x.start.Tools == nil {
+		x.start.Tools = map[string]*wire.FrozenTool{}
+	}
+	for name, tool := range tools {
+		if x.start.Tools[name] == nil {
+			x.start.Tools[name] = tool
+		}
+	}
 }
 
 // revisionStands reports whether a run has so many revisions. Who asks names its id alone: if a plan was submitted under it

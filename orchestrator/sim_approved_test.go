@@ -39,10 +39,11 @@ func (w *world) forApproval(u *unfold.Unfolded) {
 // simProposals is what is known of the amendments of an approved plan.
 type simProposals struct {
 	*reference.Proposals
-	base      map[string]bool   // ids of the steps that were submitted
-	added     []map[string]bool // and of those that each revision adds
-	parts     []int             // what each revision is: a part, or -1 for a rival's
-	approvers map[string]bool   // digests of what approvers asked for
+	base      map[string]bool               // ids of the steps that were submitted
+	added     []map[string]bool             // and of those that each revision adds
+	parts     []int                         // what each revision is: a part, or -1 for a rival's
+	tools     []map[string]*wire.FrozenTool // those of the start, and of each revision
+	approvers map[string]bool               // digests of what approvers asked for
 }
 
 // proposalsFor returns those of a plan in parts; nil for one that nobody has to approve of.
@@ -82,16 +83,24 @@ func (t *truths) proposed(x *truth, part int, a wire.Amend) {
 		_ = json.Unmarshal(step, &s) // the owner read it
 		added[s.ID] = true
 	}
-	ps.added, ps.parts = append(ps.added, added), append(ps.parts, part)
+	if len(ps.tools) == 0 {
+		ps.tools = append(ps.tools, x.start.Tools)
+	}
+	ps.added, ps.parts, ps.tools = append(ps.added, added), append(ps.parts, part), append(ps.tools, a.Tools)
 	ps.Amend(a.Approved)
 	t.w.stats["an amendment of an approved plan "+ps.States[len(ps.States)-1]]++
-	x.amendments.recount()
+	x.amendments.recount(x)
 }
 
-// recount finds out which parts of an approved plan stand, and which steps of rivals.
-func (as *simAmendments) recount() {
+// recount finds out which parts of an approved plan stand, which steps of rivals, and which contracts. Those that a revision
+// froze which is not in force count for nobody.
+func (as *simAmendments) recount(x *truth) {
 	as.done, as.rivals = 0, nil
+	x.start.Tools = maps.Clone(as.proposals.tools[0])
 	for n, state := range as.proposals.States {
+		if state == reference.AmendmentInForce {
+			x.froze(as.proposals.tools[n+1])
+		}
 		switch part := as.proposals.parts[n]; {
 		case state != reference.AmendmentInForce:
 		case part >= 0:
@@ -121,7 +130,9 @@ func (t *truths) proposalAnswered(x *truth, rec subjects.Record, e *kv.Entry) bo
 	case ps.Refused():
 		x.disturbed, x.amendments.givenUp = true, true
 	}
-	x.amendments.recount()
+	if len(ps.tools) > 0 {
+		x.amendments.recount(x)
+	}
 	q := t.w.questions.entries[subjects.QuestionKey(x.id, x.gen, rec.Step)].doc
 	if q != nil && q.Number == rec.Number && q.Until != nil && a.Decision == wire.Expire && e.Time.Before(*q.Until) {
 		t.w.violate("time", "nobody was to answer about %s any more %v too early", x.id.ID, q.Until.Sub(e.Time))

@@ -110,12 +110,23 @@ func (t *truths) checkNested(x *truth, doc *outcome.Run, nested *reference.Neste
 	}
 }
 
-// otherContracts reports whether a run takes results over from one that had other contracts: with fewer attempts, what
-// succeeded there would fail here.
+// otherContracts reports whether a run takes results over from one that had other contracts, or took them over from such a
+// one itself: with fewer attempts, what succeeded there would fail here.
 func (t *truths) otherContracts(x *truth) bool {
-	return slices.ContainsFunc(t.order, func(y *truth) bool {
-		return y.id.ID == x.start.Reuse.Of && y.start != nil && !reflect.DeepEqual(y.contracts(), x.contracts())
-	})
+	from := x
+	for range t.order { // ids are used again, so there may be circles
+		if from.start.Reuse == nil {
+			return false
+		}
+		at := slices.IndexFunc(t.order, func(y *truth) bool { return y.id.ID == from.start.Reuse.Of && y.start != nil && y != from })
+		if at < 0 {
+			return false
+		}
+		if from = t.order[at]; !reflect.DeepEqual(from.contracts(), x.contracts()) {
+			return true
+		}
+	}
+	return false
 }
 
 // differsAbove compares what a run came to.
