@@ -129,6 +129,10 @@ func (dr *driver) perform(r *run) {
 		dr.suspects.add(r, longGone)
 		dr.suspects.compareSoon()
 	} else {
+		if r.uncompared && len(eff.Dispatch) > 0 { // a comparison that goes on knows nothing of these
+			dr.suspects.add(r, 0)
+			dr.suspects.compareSoon()
+		}
 		for _, d := range eff.Dispatch {
 			if !r.machine.Wanted(d.Call, d.Attempt) {
 				continue // decided by a record that was read together with the one that asked for it
