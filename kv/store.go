@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -190,33 +189,3 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 // meanwhile. Errors: Permission naming a subject among those given that it refused; Timeout or Cancelled after ctx;
 // NoConnection where the connection was closed.
 func (s *Store) Heard(ctx context.Context, filters ...string) error { return s.heard(ctx, filters) }
-
-// heard is Store.Heard, which more than one facet makes use of.
-func (s *account) heard(ctx context.Context, filters []string) error {
-	for {
-		err := s.nc.FlushWithContext(ctx)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil || s.nc.IsClosed() || !errors.Is(err, nats.ErrConnectionClosed) {
-			return Fault(err)
-		}
-		// So nats.go says as well that it lost a server, and looks for the next.
-		if !s.pause(ctx, connectPause) {
-			return s.explain(ctx, context.Cause(ctx))
-		}
-	}
-	// The refusal came before the answer to the flush, but it is handed on beside it.
-	last := s.nc.LastError()
-	for _, filter := range filters {
-		if f := s.denied.of(filter); f != nil {
-			return f
-		}
-		if last != nil && errors.Is(last, nats.ErrPermissionViolation) {
-			if subject, _ := violated(last); subject == filter {
-				return Fault(last)
-			}
-		}
-	}
-	return nil
-}

@@ -47,7 +47,7 @@ func (w *world) lostHand(h *hand) {
 	i := slices.Index(w.hands, h)
 	w.at(w.upTo(time.Second), func() {
 		w.hands[i] = w.newHand("worker"+strconv.Itoa(i), h.lives+1)
-		for _, name := range simTools {
+		for _, name := range slices.Concat(simTools, w.agentTools) {
 			w.steps.kick(name)
 		}
 	})

@@ -42,9 +42,7 @@ func Read(d *tool.Definition, tools Tools) (*agent.Definition, plan.Report) {
 	if a == nil {
 		return nil, r
 	}
-	for _, missing := range unknownHere(a) {
-		r.Problems = append(r.Problems, missing)
-	}
+	r.Problems = append(r.Problems, unknownHere(a)...)
 	if len(r.Problems) > 0 {
 		return nil, r
 	}
