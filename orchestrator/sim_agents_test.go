@@ -100,7 +100,7 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 		return reference.Reply{Body: bytes.Clone(args)}
 	}
 	var r struct{ Round int }
-	if err := json.Unmarshal(args, &r); err != nil || r.Round >= len(simScript) {
+	if err := json.Unmarshal(args, &r); err != nil {
 		w.violate("A3", "a planner was asked with %s", args)
 		return reference.Reply{Body: []byte(`{"output":null}`)}
 	}
@@ -108,7 +108,7 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	if r.Round == 0 {
 		return reference.Reply{Body: fmt.Appendf(nil, simScript[0], w.seed%97)}
 	}
-	return reference.Reply{Body: []byte(simScript[r.Round])}
+	return reference.Reply{Body: []byte(simScript[min(r.Round, len(simScript)-1)])} // where its last calls failed, once more
 }
 
 // agentStep returns the step of an agent's run that an attempt is of.
