@@ -130,7 +130,7 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 		if !x.told["round "+subjects.Iteration("a", round)] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
 		}
-		if a.Tool == simLate && !x.succeeded["a/=1/y"] {
+		if a.Tool == simLate && !x.succeeded["a/=0/x"] && !x.succeeded["a/=1/y"] {
 			t.w.violate("A2", "%s passed its gate", a.MessageID())
 		}
 		return
