@@ -172,7 +172,7 @@ type lookedCall struct {
 // look gathers what there is of an agent's loop.
 func (ag *agentry) look(r *run, of machine.Call) *looked {
 	x := &looked{name: r.token(of), scope: of}
-	x.loop = agents.Loop{Definition: r.agents.defined[r.step(of.Step).Does().Tool], Run: r.id.Plain(), Name: x.name}
+	x.loop = agents.Loop{Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name}
 	for _, v := range machine.Rounds(r.machine, of) {
 		if v.Number == 0 {
 			value, away := r.machine.Input(v.Planner.Step)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -299,4 +300,39 @@ func TestARetriedRunAsksAgentsAnew(t *testing.T) {
 	require.True(t, doc.Steps[0].Reused)
 	require.Equal(t, []int{0}, good.times())
 	require.Equal(t, []int{0, 0}, bad.times())
+}
+
+// TestAgentsStandTooDeep: what a call in a round would be called would be taken for nobody's, so its planner is told.
+func TestAgentsStandTooDeep(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const end = `{"output":"end"}`
+	s.plays("bottom", end)
+	s.agent("level9", "", `{"planner":{"tool":"bottom","mode":"plan"}}`)
+	var last *script
+	for level := 8; level > 0; level-- {
+		name := strconv.Itoa(level)
+		x := s.plays("planner"+name, `{"steps":[{"id":"n","tool":"level`+strconv.Itoa(level+1)+`"}],"output":"$ref:n"}`, end)
+		s.agent("level"+name, "", `{"planner":{"tool":"planner`+name+`","mode":"plan"},"tools":["level`+strconv.Itoa(level+1)+`"]}`)
+		if last == nil {
+			last = x
+		}
+	}
+	o := s.run(`{"steps":[{"id":"a","tool":"level1"}]}`, "chain")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.Equal(t, []int{0, 1}, last.times())
+	require.Contains(t, string(last.asked[1]["rounds"]), "limit_exceeded")
+
+	for around := 6; around < 9; around++ {
+		answer := `{"id":"n","tool":"level9"}`
+		for range around {
+			answer = `{"id":"p","plan":{"steps":[` + answer + `]}}`
+		}
+		name := strconv.Itoa(around)
+		x := s.plays("wraps"+name, `{"steps":[`+answer+`],"output":"through"}`, end)
+		s.agent("around"+name, "", `{"planner":{"tool":"wraps`+name+`","mode":"plan"},"tools":["level9"]}`)
+		o := s.run(`{"steps":[{"id":"a","tool":"around`+name+`"}]}`, "around"+name)
+		require.Equal(t, outcome.Succeeded, o.Status, "%d: %s", around, o.JSON())
+		require.Len(t, x.times(), min(around-5, 2))
+	}
 }

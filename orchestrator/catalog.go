@@ -90,8 +90,28 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	}
 	return plan.Tool{
 		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: c.agent(k),
-		Lacks: c.permits.Lacks(name, k.Definition.Annotations),
+		Lacks: c.lacks(k),
 	}, true
+}
+
+// lacks returns the permissions that a call takes and the run has not. What an agent calls is known to nobody before, so
+// a call of it takes what all that it can reach takes.
+func (c *catalog) lacks(k *known) []string {
+	if c.permits == nil {
+		return nil
+	}
+	if !k.Agent() {
+		return c.permits.Lacks(k.Name, k.Definition.Annotations)
+	}
+	free, reached := *c, frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
+	free.permits = nil // else nothing would be seen behind a template that may not be called
+	free.keep(k.Name, reached, &strings.Builder{})
+	var lacks []string
+	for name := range reached.tools {
+		lacks = append(lacks, c.permits.Lacks(name, c.find(name).Definition.Annotations)...)
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
 }
 
 // Names returns the names of the tenant's tools, sorted.

@@ -150,3 +150,30 @@ func TestGroupsAreAppliedListedAndRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"web"}, set.Roles())
 }
+
+// What an agent calls is its planner's choice, so a run without a permission calls no agent that can reach a tool which
+// takes it: by itself, by a template, by another agent, or as its planner.
+func TestPermissionsHoldForWhatAnAgentCanReach(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.plays("planner", `{"steps":[{"id":"e","tool":"echo","arguments":{"n":1}}],"output":"$ref:e.n"}`, `{"output":"no"}`)
+	s.plays("guarded", `{"output":1}`)
+	s.group(`{"role":"web","tools":["echo"],"permissions":["internet"]}`)
+	s.group(`{"role":"thinking","tools":["guarded"],"permissions":["models"]}`)
+	s.agent("reaches", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"]}`)
+	s.apply("called", "", `{"id":"i","tool":"echo"}`, `"$ref:i"`)
+	s.agent("by-template", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["called"]}`)
+	s.agent("by-agent", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["reaches","execute_tool_plan"]}`)
+	s.agent("by-planner", "", `{"planner":{"tool":"guarded","mode":"plan"},"tools":["length"]}`)
+	for name, takes := range map[string]string{"reaches": "internet", "by-template": "internet", "by-agent": "internet", "by-planner": "models"} {
+		call := `{"steps":[{"id":"a","tool":"` + name + `"}]}`
+		for _, permissions := range [][]string{nil, {"host"}} {
+			o := s.permit(call, "refused-"+name, permissions...)
+			require.Equal(t, outcome.Rejected, o.Status, "%s %v: %s", name, permissions, o.JSON())
+			require.Equal(t, []fault.Code{fault.NotPermitted}, codes(o.Problems))
+			require.Contains(t, o.Problems[0].Message, takes)
+		}
+		o := s.permit(call, "enough-"+name, takes)
+		require.Equal(t, outcome.Succeeded, o.Status, "%s: %s", name, o.JSON())
+	}
+}

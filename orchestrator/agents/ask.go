@@ -58,7 +58,7 @@ func (l *Loop) dropped(round int) request.Value {
 		return request.Value{}
 	}
 	x, err := l.answer(round)
-	if err != nil || x.answer == nil || len(x.report.Problems) > 0 || x.answer.Fragment == nil {
+	if err != nil || x.answer == nil || l.Rounds[round].Record == nil || l.Rounds[round].Record.Fragment == nil {
 		return request.Value{}
 	}
 	return request.Whole(x.answer.Output)
@@ -71,7 +71,11 @@ func (l *Loop) rendered(round int) request.Round {
 	if err != nil {
 		return out
 	}
-	if out.Problems = x.report.Problems; x.answer == nil || len(out.Problems) > 0 {
+	out.Problems = x.report.Problems
+	if r := l.Rounds[round].Record; r != nil && len(r.Problems) > 0 { // also what was found when all of it was put together
+		out.Problems = r.Problems
+	}
+	if x.answer == nil || len(out.Problems) > 0 {
 		return out
 	}
 	out.Text, out.Provider = x.answer.Text, x.answer.Provider

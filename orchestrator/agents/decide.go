@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -61,6 +62,11 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 		delete(d.Settled, a.Calls[i].ID)
 	}
 	d.Earlier = l.referred(a, round)
+	if p, _ := planOf(d, l.Templates); p != nil {
+		if problem := tooDeep(p, scope); problem != nil {
+			return &wire.Round{Problems: []fault.Problem{*problem}}, nil
+		}
+	}
 	return d, nil
 }
 
@@ -131,17 +137,7 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		}
 		return out
 	}
-	known := map[string]*plan.Template{}
-	for name, t := range templates {
-		known[name] = t
-	}
-	for name, of := range d.Tools {
-		delete(known, name)
-		if t := templates[of]; t != nil {
-			known[name] = t
-		}
-	}
-	p, report := plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: known, Language2: true})
+	p, report := planOf(d, templates)
 	if p == nil {
 		why := report.Problems[0]
 		out.Error = fault.New(why.Code, "what the planner answered can't run: %s: %s", why.Path, why.Message).WithHint("%s", why.Hint)
@@ -168,6 +164,71 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		out.Earlier = append(out.Earlier, machine.Earlier{Step: name, Round: n, IDs: ids})
 	}
 	return out
+}
+
+// planOf reads the fragment of a round.
+func planOf(d *wire.Round, templates map[string]*plan.Template) (*plan.Plan, plan.Report) {
+	known := map[string]*plan.Template{}
+	for name, t := range templates {
+		known[name] = t
+	}
+	for name, of := range d.Tools {
+		delete(known, name)
+		if t := templates[of]; t != nil {
+			known[name] = t
+		}
+	}
+	return plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: known, Language2: true})
+}
+
+// tooDeep refuses a fragment of which a step, in plans and templates too, would stand too deep in the run, or be named by
+// more bytes than there are: what is recorded of such would be taken for nobody's. An agent needs room for its rounds.
+func tooDeep(p *plan.Plan, scope string) *fault.Problem {
+	above := 0
+	segments, _ := subjects.ParseStepToken(scope)
+	for _, s := range segments {
+		if s.Kind == subjects.StepSegment || s.Kind == subjects.ItemSegment {
+			above++
+		}
+	}
+	return deeper(p, above, len(scope), "")
+}
+
+// numberRoom is what the number of an item, or of an iteration, takes in a token, and roundRoom what a call in a round.
+const (
+	numberRoom = len("=1000000/")
+	roundRoom  = numberRoom + len("=summary")
+)
+
+func deeper(p *plan.Plan, above, bytes int, top string) *fault.Problem {
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		id, own, length := top, above, bytes+numberRoom
+		if s.ID != plan.IterationStep {
+			length += len(s.ID) + 1
+			if id == "" {
+				id = s.ID
+			}
+		}
+		within := own
+		if s.ID != plan.IterationStep {
+			within++
+		}
+		if s.Agent() != nil {
+			own, length = within, length+roundRoom
+		}
+		if own > subjects.MaxComposites || length > subjects.MaxStepToken {
+			return &fault.Problem{Code: fault.LimitExceeded, Step: id,
+				Message: "something within this step would stand too deep in the run, or be named by too many bytes: plans, templates and the rounds of agents count together",
+				Hint:    fmt.Sprintf("put at most %d of them around a call, those that this agent is called in included; write shorter ids", subjects.MaxComposites)}
+		}
+		if s.Plan != nil {
+			if problem := deeper(s.Plan, within, length, id); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
 }
 
 // rename gives the steps of a fragment the names of their tools.

@@ -20,6 +20,8 @@ type Loop struct {
 	Input json.RawMessage
 	// Rounds are those that were begun, in their order.
 	Rounds []Round
+	// Templates are those that the run froze, its agents among them, by name.
+	Templates map[string]*plan.Template
 	// Run and Name are the run and the token of the agent, for its account.
 	Run, Name string
 
