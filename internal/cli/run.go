@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,10 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 )
 
 type runFlags struct {
@@ -96,6 +100,14 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 		a.tellProblems(judged{file: file, body: body, report: report})
 		return quietly(exitInvalid)
 	}
+	return a.runBody(ctx, body, f, nil)
+}
+
+// followed is what tells of a run, and what is told of it once it is over; nil for what is told of every run.
+type followed func(s *session, run string) (tell reporter, over func(context.Context))
+
+// runBody runs a plan and prints its outcome.
+func (a *app) runBody(ctx context.Context, body []byte, f runFlags, by followed) error {
 	p, _ := plan.Parse(body, nil) // a plan that is invalid is sent all the same, and its problems come back
 	bag, err := a.runContext(&f.with, p)
 	if err != nil {
@@ -111,11 +123,17 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	}
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
-	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()})
+	var tell reporter
+	over := func(context.Context) {}
+	if by != nil {
+		tell, over = by(s, f.run)
+	}
+	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, tell)
 	if err != nil {
 		a.tellLater(s, f.run, err)
 		return why(ctx, err)
 	}
+	over(ctx)
 	return a.outcome(out)
 }
 
@@ -127,8 +145,9 @@ func waitFor(ctx context.Context, wait time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, wait, errWait)
 }
 
-// runOn submits a plan and follows it to its end. p is the plan as it was read; nil for one that is invalid.
-func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, o client.SubmitOptions) (*outcome.Outcome, error) {
+// runOn submits a plan and follows it to its end. p is the plan as it was read; nil for one that is invalid. A nil tell
+// is what tells of every run.
+func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, o client.SubmitOptions, tell reporter) (*outcome.Outcome, error) {
 	w, err := s.client.NewWatcher(ctx, o.Run) // before the plan is sent, so that nothing is missed
 	if err != nil {
 		return nil, err
@@ -141,7 +160,10 @@ func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, 
 	w.Of(r)
 	a.tellIfAttached(r)
 	a.tellIfAlone(ctx, s)
-	return a.follow(ctx, w, a.report(o.Run, p, func() *plan.Plan { return planNow(ctx, s, o.Run) }))
+	if tell == nil {
+		tell = a.report(o.Run, p, func() *plan.Plan { return planNow(ctx, s, o.Run) })
+	}
+	return a.follow(ctx, w, tell)
 }
 
 func (a *app) tellIfAttached(r *client.Run) {
@@ -221,6 +243,56 @@ func (a *app) tellRejected(out *outcome.Outcome) {
 	writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
 	a.say("%s", strings.TrimSuffix(b.String(), "\n"))
 	a.say("%s", a.summary(out))
+}
+
+// agentsCommand is about tools that are agents.
+func agentsCommand(a *app) *cobra.Command {
+	t := agents.Terminal{
+		Work: a.work, Tools: a.registered, Apply: a.apply, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON,
+		Show: func(x *tool.Registered) error { return a.showTool(x, nil, nil) },
+		Text: a.texts(a.stdout),
+	}
+	t.Run = func(body func([]string) ([]byte, error)) *cobra.Command {
+		var f runFlags
+		c := &cobra.Command{RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			plan, err := body(args)
+			if err != nil {
+				return err
+			}
+			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) (reporter, func(context.Context)) {
+				return a.rounds(s, run)
+			})
+		})}
+		c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
+		c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
+		c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
+		f.with.add(c.Flags())
+		f.may.add(c.Flags())
+		return c
+	}
+	return agents.Command(t)
+}
+
+// rounds tells of the rounds of an agent's run, and of what they came to once it is over.
+func (a *app) rounds(s *session, run string) (reporter, func(context.Context)) {
+	if a.flags.quiet {
+		return silent{}, func(context.Context) {}
+	}
+	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle}}, func(ctx context.Context) {
+		ctx, cancel := a.patience(ctx)
+		defer cancel()
+		doc, err := s.client.Get(ctx, run)
+		if err != nil {
+			a.say("what its rounds came to can't be seen: %s", oneLine(fault.As(why(ctx, err)).Message))
+			return
+		}
+		all := agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) })
+		if len(all) == 0 {
+			return
+		}
+		a.texts(a.stderr)(agents.Table(all))
+		a.say("%s", agents.Summary(all))
+	}
 }
 
 // summary says in one line what a run came to.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,7 +229,7 @@ func writeSchemas(b *bytes.Buffer, st style, d *tool.Definition) {
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
-	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}, {"plan", readable(d.Plan)}} {
+	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}, {"plan", readable(d.Plan)}, {"agent", readable(d.Agent)}} {
 		if len(part.raw) > 0 {
 			fmt.Fprintf(b, "\n%s\n", st.dim(part.name))
 			if json.Indent(b, part.raw, "", "  ") != nil {
@@ -389,18 +390,23 @@ func groupsCommand(a *app) *cobra.Command {
 				return why(ctx, do(ctx, store))
 			})
 		},
-		Text: func(lines [][]string) {
-			var t table
-			for _, line := range lines {
-				var cells []cell
-				for _, text := range line {
-					cells = append(cells, plain(text))
-				}
-				t.add(cells...)
-			}
-			t.write(a.stdout, "", a.width())
-		},
+		Text: a.texts(a.stdout),
 	})
+}
+
+// texts writes lines of cells, in columns.
+func (a *app) texts(w io.Writer) func([][]string) {
+	return func(lines [][]string) {
+		var t table
+		for _, line := range lines {
+			var cells []cell
+			for _, text := range line {
+				cells = append(cells, plain(text))
+			}
+			t.add(cells...)
+		}
+		t.write(w, "", a.width())
+	}
 }
 
 // permitFlag is what --permissions says.

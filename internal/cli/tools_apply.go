@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
@@ -112,6 +113,9 @@ func checkApplied(list []*applied) {
 			_ = json.Unmarshal(x.raw, &name) // for people to find it; there may be none
 			x.refuse(name.Name, err)
 			x.Problems = append(x.Problems, plan.CheckFlawed(x.raw)...)
+			if r := checkAgent(x.raw); len(r.Problems) > 0 {
+				x.Problems = r.Problems // those of the definition are among them
+			}
 			continue
 		}
 		x.Name, x.Status, x.Warnings, x.plan = d.Name, "valid", d.Warnings(), !d.Hosted()
@@ -120,14 +124,27 @@ func checkApplied(list []*applied) {
 			continue
 		}
 		first[d.Name] = i
-		if d.Plan == nil {
-			continue
+		var r plan.Report
+		switch {
+		case d.Plan != nil:
+			r = plan.CheckTemplate(d, nil)
+		case d.Agent != nil:
+			r = checkAgent(x.raw)
 		}
-		r := plan.CheckTemplate(d, nil)
 		if x.Warnings = append(x.Warnings, r.Warnings...); len(r.Problems) > 0 {
 			x.refuse(d.Name, tool.PlanRefusal(d.Name, r.Problems))
 		}
 	}
+}
+
+// checkAgent reports what is wrong with an agent, as far as that is known without the tools; nothing for other tools.
+func checkAgent(raw []byte) plan.Report {
+	var d struct{ Agent json.RawMessage }
+	if json.Unmarshal(raw, &d) != nil || d.Agent == nil {
+		return plan.Report{}
+	}
+	_, r := agent.Parse(raw, nil)
+	return r
 }
 
 func (x *applied) refuse(name string, err error) {

@@ -1,0 +1,163 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// Place says where a step stands in the loop of an agent's step: in which round, and as which of its calls; what is
+// empty for the call of the planner. ok is false for a step that belongs to no round.
+func Place(agent, step string) (round int, what string, ok bool) {
+	rest, within := strings.CutPrefix(step, agent+"/=")
+	number, what, called := strings.Cut(rest, "/")
+	round, err := strconv.Atoi(number)
+	if !within || !called || err != nil {
+		return 0, "", false
+	}
+	if step == subjects.OwnCall(agent+"/="+number, "plan") {
+		what = ""
+	}
+	return round, what, true
+}
+
+// earlier is a step that stands for the results of an earlier round: nothing that a planner has asked for.
+var earlier = regexp.MustCompile(`^r[0-9]+$`)
+
+// Round is what one round of an agent came to.
+type Round struct {
+	Number  int
+	Planner outcome.StepStatus
+	// Calls are how often the planner was called, more than once where it was tried again. Took is what its last attempt
+	// took.
+	Calls int
+	Took  time.Duration
+	// Used is what the planner said that its answer took; nil where it said nothing.
+	Used *agent.Tokens
+	// Steps are the calls that it answered with, Failed those of them that did not succeed.
+	Steps, Failed int
+}
+
+// RoundsOf reads the rounds of an agent's step from a run's document. blob returns a result that lies elsewhere; what it
+// can't return counts as a planner that said nothing.
+func RoundsOf(doc *outcome.Run, agent string, blob func(*outcome.Handle) (json.RawMessage, error)) (rounds []Round) {
+	for i := range doc.Steps {
+		if doc.Steps[i].ID != agent {
+			continue
+		}
+		for k := range doc.Steps[i].Steps {
+			s := &doc.Steps[i].Steps[k]
+			n, what, ok := Place(agent, s.ID)
+			if !ok || n < 0 || n > len(rounds) { // they stand in their order
+				continue
+			}
+			if n == len(rounds) {
+				rounds = append(rounds, Round{Number: n})
+			}
+			rounds[n].add(s, what, blob)
+		}
+	}
+	return rounds
+}
+
+func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (json.RawMessage, error)) {
+	switch {
+	case what == "":
+		_, took := s.Took()
+		r.Planner, r.Calls, r.Took, r.Used = s.Status, s.Attempts, took, used(s, blob)
+	case !earlier.MatchString(what):
+		r.Steps++
+		if s.Status.Unsuccessful() {
+			r.Failed++
+		}
+	}
+}
+
+// used reads what a planner said of its answer.
+func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) *agent.Tokens {
+	raw := s.Result
+	if raw == nil && s.Blob != nil && !s.Text {
+		raw, _ = blob(s.Blob) // else it is not known
+	}
+	var said struct {
+		Usage *agent.Tokens `json:"usage"`
+	}
+	if json.Unmarshal(raw, &said) != nil {
+		return nil
+	}
+	return said.Usage
+}
+
+// Table is a line of cells for each round, with a head.
+func Table(rounds []Round) [][]string {
+	lines := [][]string{{"ROUND", "PLANNER", "TOOK", "TOKENS IN", "OUT", "COST", "CALLS"}}
+	for _, r := range rounds {
+		in, out, cost := "-", "-", "-"
+		if r.Used != nil {
+			in, out = strconv.FormatInt(r.Used.InputTokens, 10), strconv.FormatInt(r.Used.OutputTokens, 10)
+			if r.Used.CostUSD > 0 {
+				cost = dollars(r.Used.CostUSD)
+			}
+		}
+		calls := strconv.Itoa(r.Steps)
+		if r.Failed > 0 {
+			calls += fmt.Sprintf(" (%d did not succeed)", r.Failed)
+		}
+		lines = append(lines, []string{strconv.Itoa(r.Number), string(r.Planner), r.Took.Round(10 * time.Microsecond).String(), in, out, cost, calls})
+	}
+	return lines
+}
+
+func dollars(x float64) string { return "$" + strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Summary says in one line what the rounds came to together.
+func Summary(rounds []Round) string {
+	var planners, steps int
+	var in, out int64
+	var cost float64
+	told := false
+	for _, r := range rounds {
+		planners, steps = planners+r.Calls, steps+r.Steps
+		if r.Used != nil {
+			told = true
+			in, out, cost = in+r.Used.InputTokens, out+r.Used.OutputTokens, cost+r.Used.CostUSD
+		}
+	}
+	parts := []string{text.Count(len(rounds), "round"), text.Count(planners, "call") + " of the planner", text.Count(steps, "call") + " that it asked for"}
+	if told {
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", in, out))
+	}
+	if cost > 0 {
+		parts = append(parts, dollars(cost))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Told names the steps of an agent's run for people.
+type Told struct{ last string }
+
+// Name returns the name of a step, and, for the first that is told of a round, the round's. known is false for what is
+// not worth a line.
+func (t *Told) Name(agent, step string) (heading, name string, known bool) {
+	round, what, in := Place(agent, step)
+	switch {
+	case !in:
+		return "", step, true
+	case earlier.MatchString(what):
+		return "", "", false
+	case what == "":
+		what = "the planner"
+	}
+	if now := fmt.Sprintf("round %d", round); now != t.last {
+		t.last, heading = now, now
+	}
+	return heading, what, true
+}

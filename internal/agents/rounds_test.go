@@ -1,0 +1,73 @@
+package agents
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+func TestPlace(t *testing.T) {
+	t.Parallel()
+	for step, want := range map[string]struct {
+		round int
+		what  string
+		ok    bool
+	}{
+		"a/=0/=plan": {0, "", true}, "a/=12/look": {12, "look", true}, "a/=1/b/=0/=plan": {1, "b/=0/=plan", true},
+		"a/=1/all=3": {1, "all=3", true}, "a": {}, "a/=1": {}, "a/look": {}, "ab/=0/=plan": {}, "b/=0/look": {}, "a/=x/look": {},
+	} {
+		round, what, ok := Place("a", step)
+		require.Equal(t, want.ok, ok, step)
+		require.Equal(t, want.round, round, step)
+		require.Equal(t, want.what, what, step)
+	}
+}
+
+// Of a run, the rounds of one agent count, tries of its planner included, and what stands for earlier rounds does not.
+func TestRoundsOf(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(0, 0)
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b", Steps: []outcome.Step{{ID: "b/=0/=plan", Attempts: 9}}}, {ID: "a", Steps: []outcome.Step{
+		{ID: "a/=0/=plan", Status: outcome.StepSucceeded, Attempts: 2, Ready: at, Started: at, Ended: at.Add(time.Second),
+			Result: json.RawMessage(`{"steps":[],"usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.25}}`)},
+		{ID: "a/=0/x", Status: outcome.StepSucceeded}, {ID: "a/=0/y", Status: outcome.StepFailed}, {ID: "a/=0/z", Status: outcome.StepSkipped},
+		{ID: "a/=1/=plan", Status: outcome.StepSucceeded, Attempts: 1, Blob: &outcome.Handle{}},
+		{ID: "a/=1/r0", Status: outcome.StepSucceeded},
+		{ID: "a/=2/=plan", Status: outcome.StepRunning, Result: json.RawMessage(`"text"`)},
+	}}}}
+	rounds := RoundsOf(doc, "a", func(*outcome.Handle) (json.RawMessage, error) {
+		return json.RawMessage(`{"usage":{"input_tokens":3}}`), nil
+	})
+	require.Equal(t, []Round{
+		{Number: 0, Planner: outcome.StepSucceeded, Calls: 2, Took: time.Second, Used: &agent.Tokens{InputTokens: 7, OutputTokens: 2, CostUSD: 0.25}, Steps: 3, Failed: 2},
+		{Number: 1, Planner: outcome.StepSucceeded, Calls: 1, Used: &agent.Tokens{InputTokens: 3}},
+		{Number: 2, Planner: outcome.StepRunning},
+	}, rounds)
+	require.Equal(t, "3 rounds, 3 calls of the planner, 3 calls that it asked for, 10 tokens in, 2 out, $0.25", Summary(rounds))
+	require.Equal(t, []string{"0", "succeeded", "1s", "7", "2", "$0.25", "3 (2 did not succeed)"}, Table(rounds)[1])
+	require.Equal(t, []string{"2", "running", "0s", "-", "-", "-", "0"}, Table(rounds)[3])
+}
+
+// A round's number stands above the first that is told of it alone.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	var told Told
+	for _, x := range []struct {
+		step, heading, name string
+		known               bool
+	}{
+		{"a/=0/=plan", "round 0", "the planner", true}, {"a/=0/x", "", "x", true}, {"a/=1/r0", "", "", false},
+		{"a/=1/y", "round 1", "y", true}, {"a/=1/r0x", "", "r0x", true}, {"a", "", "a", true},
+	} {
+		heading, name, known := told.Name("a", x.step)
+		require.Equal(t, x, struct {
+			step, heading, name string
+			known               bool
+		}{x.step, heading, name, known})
+	}
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/worker"
+)
+
+const agentFiles = "testdata/agents/"
+
+// planning hosts a planner that divides by what the agent was given, and goes around it where that fails.
+func planning(t *testing.T, url string) {
+	nc, err := nats.Connect(url)
+	require.NoError(t, err)
+	w, err := worker.New(nc, worker.Config{})
+	require.NoError(t, err)
+	answers := []string{
+		`{"steps":[{"id":"first","tool":"divide","arguments":{"a":12,"b":%s}}],"usage":{"input_tokens":900,"output_tokens":40,"cost_usd":0.001}}`,
+		`{"steps":[{"id":"next","tool":"add","arguments":{"a":%s,"b":1}},{"id":"second","tool":"divide","arguments":{"a":12,"b":"$ref:next.result"}}],
+			"usage":{"input_tokens":1100,"output_tokens":60,"cost_usd":0.002}}`,
+		`{"output":{"quotient":12,"by":%s}}`,
+	}
+	worker.Handle(w, "planner", func(_ context.Context, request map[string]any) (json.RawMessage, error) {
+		raw, _ := json.Marshal(request) // it was read from JSON
+		var in struct {
+			Round int
+			Input struct{ By json.Number }
+		}
+		if json.Unmarshal(raw, &in) != nil || in.Round >= len(answers) {
+			return nil, worker.Terminal(errors.New("no answer"))
+		}
+		return fmt.Appendf(nil, answers[in.Round], in.Input.By), nil
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	<-w.Ready()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+		nc.Close()
+	})
+}
+
+// What is done with agents, without a server and on a real one: a run shows its rounds, goes around a call that failed, and
+// says what its planner took.
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(transcript(t, "", "agents", "apply", "--dry-run", agentFiles+"flaws.json", agentFiles+"helper.json"))
+	for _, args := range [][]string{{"agents", "run", "x", "--input", "[1]"}, {"agents", "run", "x", "--input", "@testdata/none"}, {"agents", "run"}} {
+		b.WriteString(transcript(t, "", args...))
+	}
+	for _, name := range []string{"apply", "list", "show", "run"} {
+		text, _, _ := strings.Cut(transcript(t, "", "agents", name, "--help"), "\nGlobal Flags:")
+		b.WriteString(text + "\n")
+	}
+	data := folder(t)
+	_, url := developing(t, data)
+	run := func(args ...string) (stdout, stderr string, code int) {
+		stdout, stderr, code = execute(t, data, "", args...)
+		fmt.Fprintf(&b, "$ stepjet %s\n%s%s--- exit code %d\n\n", strings.Join(args, " "), stderr, stdout, code)
+		return stdout, stderr, code
+	}
+	run("agents", "list")
+	run("agents", "apply", agentFiles+"helper.json") // its planner is not there
+	planning(t, url)
+	run("agents", "apply", agentFiles+"helper.json")
+	run("agents", "apply", agentFiles+"helper.json")
+	run("agents", "list")
+	run("agents", "show", "helper")
+	run("agents", "show", "divide")
+	run("agents", "list", "-o", "json")
+	golden(t, "agents", b.String())
+
+	stdout, stderr, code := execute(t, data, "", "agents", "run", "helper", "--run", "halves", "--input", `{"by": 0}`, "-o", "json")
+	require.Zero(t, code, stderr+stdout)
+	require.Contains(t, stdout, `"agent":{"quotient":12,"by":0}`)
+	told := regexp.MustCompile(`[0-9.]+ ?(ms|µs|s)\b`).ReplaceAllString(stderr, "T")
+	for _, heading := range []string{"\nround 0\n  succeeded  the planner  planner", "\n  failed     first  divide", "\nround 1\n  succeeded  the planner  planner",
+		"\n  succeeded  next  add", "\n  succeeded  second  divide", "\nround 2\n  succeeded  the planner"} {
+		require.Contains(t, told, heading, stderr)
+	}
+	require.NotContains(t, told, "r0", "what stands for earlier rounds is no call")
+	require.Regexp(t, `(?m)^0 +succeeded +\S+ +900 +40 +\$0\.001 +1 \(1 did not succeed\)$`, told)
+	require.Regexp(t, `(?m)^1 +succeeded +\S+ +1100 +60 +\$0\.002 +2$`, told)
+	require.Regexp(t, `(?m)^2 +succeeded +\S+ +- +- +- +0$`, told)
+	require.Contains(t, told, "3 rounds, 3 calls of the planner, 3 calls that it asked for, 2000 tokens in, 100 out, $0.003\n")
+
+	// The same run again is the one that was there, from a file, and quietly.
+	input := filepath.Join(t.TempDir(), "input.json")
+	require.NoError(t, os.WriteFile(input, []byte(`{"by": 0}`+"\n"), 0o600))
+	stdout, stderr, code = execute(t, data, "", "agents", "run", "helper", "--run", "halves", "--input", "@"+input, "-q", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, `"agent":{"quotient":12,"by":0}`)
+	_, stderr, code = execute(t, data, "", "agents", "run", "helper")
+	require.Equal(t, 2, code, "its input has no member that is required")
+	require.Contains(t, stderr, "by")
+}
