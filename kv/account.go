@@ -2,7 +2,6 @@ package kv
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,34 +156,4 @@ func (s *account) warnFull(stream string, a ack) {
 	if now-last >= 10 && s.fullAt.CompareAndSwap(last, now) {
 		s.cfg.Logger.Warn("no room left: nothing is lost, writes wait", "stream", stream, "error", a.text)
 	}
-}
-
-// heard is Store.Heard, which more than one facet makes use of.
-func (s *account) heard(ctx context.Context, filters []string) error {
-	for {
-		err := s.nc.FlushWithContext(ctx)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil || s.nc.IsClosed() || !errors.Is(err, nats.ErrConnectionClosed) {
-			return Fault(err)
-		}
-		// So nats.go says as well that it lost a server, and looks for the next.
-		if !s.pause(ctx, connectPause) {
-			return s.explain(ctx, context.Cause(ctx))
-		}
-	}
-	// The refusal came before the answer to the flush, but it is handed on beside it.
-	last := s.nc.LastError()
-	for _, filter := range filters {
-		if f := s.denied.of(filter); f != nil {
-			return f
-		}
-		if last != nil && errors.Is(last, nats.ErrPermissionViolation) {
-			if subject, _ := violated(last); subject == filter {
-				return Fault(last)
-			}
-		}
-	}
-	return nil
 }

@@ -121,7 +121,7 @@ func (b Beats) Hear(ctx context.Context) (*Workers, error) {
 	w.stop = func() { _ = sub.Unsubscribe() } // a closed connection has none left to end
 	err = b.nc.PublishMsg(&nats.Msg{Subject: subjects.AskBeats, Header: wire.Versioned()})
 	if err == nil {
-		err = b.heard(ctx, []string{subjects.AllBeats, subjects.AskBeats})
+		err = heard(ctx, b.account, []string{subjects.AllBeats, subjects.AskBeats})
 	}
 	if err != nil {
 		w.Stop()

@@ -175,3 +175,33 @@ func (v *violations) guarded(ctx context.Context, subject string, request func(c
 	}
 	return err
 }
+
+// heard is Store.Heard, which more than one facet makes use of.
+func heard(ctx context.Context, s *account, filters []string) error {
+	for {
+		err := s.nc.FlushWithContext(ctx)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || s.nc.IsClosed() || !errors.Is(err, nats.ErrConnectionClosed) {
+			return Fault(err)
+		}
+		// So nats.go says as well that it lost a server, and looks for the next.
+		if !s.pause(ctx, connectPause) {
+			return s.explain(ctx, context.Cause(ctx))
+		}
+	}
+	// The refusal came before the answer to the flush, but it is handed on beside it.
+	last := s.nc.LastError()
+	for _, filter := range filters {
+		if f := s.denied.of(filter); f != nil {
+			return f
+		}
+		if last != nil && errors.Is(last, nats.ErrPermissionViolation) {
+			if subject, _ := violated(last); subject == filter {
+				return Fault(last)
+			}
+		}
+	}
+	return nil
+}

@@ -351,7 +351,10 @@ func (qs *questions) recheck(ctx context.Context, list []reasked) {
 			continue // what can't be read is looked for by the next sweep
 		}
 		qs.post(func() {
-			if now := x.r.machine.Question(x.q.Call); x.r.phase == running && now != nil && now.Number == x.q.Number {
+			if x.r.phase != running {
+				return
+			}
+			if now := x.r.machine.Question(x.q.Call); now != nil && now.Number == x.q.Number {
 				qs.tell(x.r, *now)
 			}
 		})

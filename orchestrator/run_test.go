@@ -245,7 +245,7 @@ func TestANewerVersionIsLeftAlone(t *testing.T) {
 	s := start(t)
 	js, err := s.nc.JetStream()
 	require.NoError(t, err)
-	_, err = js.PublishMsg(&nats.Msg{Subject: "plan.submit.default.later", Header: nats.Header{subjects.HeaderVersion: {"3"}}, Data: []byte(`{"steps":[{"id":"a","tool":"echo"}]}`)})
+	_, err = js.PublishMsg(&nats.Msg{Subject: "plan.submit.default.later", Header: nats.Header{subjects.HeaderVersion: {"99"}}, Data: []byte(`{"steps":[{"id":"a","tool":"echo"}]}`)})
 	require.NoError(t, err)
 	s.run(`{"steps":[{"id":"a","tool":"echo"}]}`, "now") // read after it
 	_, err = s.store.Archive.History(ctx(t), subjects.NewRun("default", "later"))

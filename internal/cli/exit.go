@@ -89,7 +89,7 @@ var ofPlans = []fault.Code{
 	fault.MalformedJSON, fault.InvalidUTF8, fault.DuplicateKey, fault.UnknownField, fault.InvalidValue, fault.EmptyPlan, fault.InvalidID,
 	fault.DuplicateStep, fault.UnknownTool, fault.RecursivePlan, fault.InvalidArguments, fault.InvalidRef, fault.UnknownRef, fault.Cycle,
 	fault.UnknownOutputStep, fault.DuplicateOutputStep, fault.ImpossibleRef, fault.MissingDependency, fault.InvalidCondition,
-	fault.StateMismatch, fault.LimitExceeded, fault.Conflict,
+	fault.StateMismatch, fault.LimitExceeded, fault.Conflict, fault.NotPermitted,
 }
 
 // codeOfRun returns the exit code of a run's status.

@@ -764,11 +764,11 @@ var mutants = []mutant{
 	},
 	{
 		"template-by-workers", "a worker may say what a plan calls",
-		"kv/registry.go", "	if def.Plan != nil {\n		return tool.Registered{}, fault.New(", "	if false {\n		return tool.Registered{}, fault.New(", "./orchestrator", "AppliedAsSuch",
+		"kv/registry.go", "	if !def.Hosted() {\n		what := ", "	if false {\n		what := ", "./orchestrator", "AppliedAsSuch",
 	},
 	{
 		"template-too-early", "a template is registered while an orchestrator is alive that takes it for a tool without workers",
-		"kv/registry.go", " || def.Plan != nil {\n		t.Needs", " {\n		t.Needs", "./kv", "ATemplateWaits",
+		"kv/registry.go", " || !def.Hosted() {\n		t.Needs", " {\n		t.Needs", "./kv", "ATemplateWaits",
 	},
 	{
 		"template-retried-blind", "a retry takes over what was done in a template that is another now",
@@ -804,7 +804,7 @@ var mutants = []mutant{
 	},
 	{
 		"amend-certain", "what follows from an amendment is sent while a list may still make it stale",
-		"machine/run.go", "	r.stops = r.stops || rec.Amendment != nil // from now on the order counts\n", "", "./machine", "Scenarios",
+		"machine/run.go", "	r.stops = r.stops || rec.Amendment != nil || rec.Round != nil // from now on the order counts\n", "", "./machine", "Scenarios",
 	},
 	{
 		"amend-open", "an open plan is over with its steps",
