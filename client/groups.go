@@ -8,9 +8,10 @@ import (
 	"github.com/stepjet/stepjet/tool/group"
 )
 
-// Group is what one provider has for a role, and GroupSet all that there are.
 type (
-	Group    = group.Definition
+	// Group is what one provider has for a role.
+	Group = group.Definition
+	// GroupSet is all groups that there are.
 	GroupSet = group.Set
 )
 

@@ -480,13 +480,14 @@ func readTold(r *run, e entry) *machine.Told {
 // readToldOutput reads the record of what the plan came to, or a composite, which goes by its token.
 func readToldOutput(r *run, e entry) *machine.Told {
 	told := &machine.Told{Call: machine.Call{Step: machine.ThePlan}}
-	if subjects.IsIteration(e.rec.Step) { // of a round of an agent
+	switch {
+	case subjects.IsIteration(e.rec.Step): // of a round of an agent
 		told.Step, told.Token = machine.NotYet, e.rec.Step
-	} else if e.rec.Step == subjects.RootScope {
+	case e.rec.Step == subjects.RootScope:
 		if r.machine.Plan().Output == nil {
 			return nil
 		}
-	} else {
+	default:
 		if step, _, ok := planStep(r, e.rec.Step); !ok || step.Plan == nil {
 			return nil
 		}

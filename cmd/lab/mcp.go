@@ -29,7 +29,8 @@ Without a REVISION it only serves, until it is interrupted.`,
 			})
 		},
 	}
-	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand(), latencyCommand(), bridgeAsClientCommand(), asClientCommand())
+	c.AddCommand(bridgeCommand(), clientCommand(), chainCommand(), latencyCommand(), bridgeAsClientCommand(),
+		asClientCommand())
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
 	return c
 }
@@ -58,11 +59,13 @@ func chainCommand() *cobra.Command {
 is a step of a run, and reads the suite's checks one by one.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, revisions []string) error {
-			return mcp.Chain(cmd.Context(), program, func(url string) error { return runSuite(cmd, suite, url, revisions, true) })
+			run := func(url string) error { return runSuite(cmd, suite, url, revisions, true) }
+			return mcp.Chain(cmd.Context(), program, run)
 		},
 	}
 	c.Flags().StringVar(&suite, "suite", "internal/lab/mcp/suite", "`folder` with the suite's node_modules")
-	c.Flags().StringVar(&program, "server", "bin/everything-server", "the `program`, conformance/everything-server of go-sdk")
+	c.Flags().StringVar(&program, "server", "bin/everything-server",
+		"the `program`, conformance/everything-server of go-sdk")
 	return c
 }
 
@@ -93,7 +96,8 @@ func asClientCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "as-client URL", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return mcp.AsClient(cmd.Context(), args[0], os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT"))
+			scenario, with := os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_CONTEXT")
+			return mcp.AsClient(cmd.Context(), args[0], scenario, with)
 		},
 	}
 }
@@ -104,7 +108,8 @@ func latencyCommand() *cobra.Command {
 		Use:   "latency",
 		Short: "Measure calls of MCP servers directly, by \"stepjet mcp\", and as plans",
 		Long: `Calls a server from npm and one of the Go SDK, both on standard input and output: directly, as tools of
-"stepjet mcp", where each call is a run with a bridged step, and as plans of several calls. All take turns, by themselves
+"stepjet mcp", where each call is a run with a bridged step, and as plans of several calls. All take turns, by
+themselves
 and then beside clients that run plans of 20 steps; the output has medians and their ratios.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context()) },

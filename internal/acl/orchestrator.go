@@ -42,7 +42,8 @@ func (g *Grant) orchestrate(s Spec) {
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
 	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
 		subjects.QueuesSubject, subjects.RegisterFilter,
-		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter, subjects.TenantOverrideFilter, subjects.RemoveFilter,
+		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
+		subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.APIAll, subjects.AllProgress)
 	g.hearBeats() // to say why nobody takes a step
 }

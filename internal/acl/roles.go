@@ -104,7 +104,8 @@ func (g *Grant) administer() {
 	g.open()
 	g.groups()
 	g.request(Many, subjects.DemandSubject)
-	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
+	g.request(One, subjects.RegisterFilter, subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter,
+		subjects.OverrideFilter,
 		subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.PingSubject, subjects.QueuesSubject,
 		tenantOverrides("*"))

@@ -145,6 +145,7 @@ func (t *bridged) ended(ctx context.Context, l *line, id string, now *session.Ta
 		t.cancelTask(ctx, l, id)
 		raw, _ := json.Marshal(map[string]any{"inputRequests": now.InputRequests}) // it came as JSON
 		return worker.Output{}, t.asks(content.Asked(raw))
+	case task.Working: // whoever asks waits for its end
 	case task.Cancelled:
 		return worker.Output{}, fault.New(fault.ToolTerminal, "the MCP server %s has cancelled the task of the tool %s: %s", t.up.entry.Name,
 			t.def.Name, said(now)).WithHint("somebody has cancelled it there; stepjet retry begins it anew")

@@ -283,7 +283,7 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	if args, err = joined(arguments, bound); err != nil {
 		return nil, nil, err
 	}
-	if own, refused, is := now.Answer(name, args, l.account(round, now)); is {
+	if own, refused, is := now.Answer(name, args, l.account(round)); is {
 		return nil, own, refused
 	}
 	if before, _, was := now.Done(name, args); was && bound == nil && !x.answer.Again[x.answer.Calls[i].ID] {
@@ -315,7 +315,7 @@ func joined(arguments, bound json.RawMessage) (json.RawMessage, *fault.Error) {
 }
 
 // account is what the agent's planner may ask for of itself.
-func (l *Loop) account(round int, now *agent.Facts) *agent.Account {
+func (l *Loop) account(round int) *agent.Account {
 	s := l.Usage(round)
 	a := &agent.Account{Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Used: s.Used}
 	for n := range round + 1 {

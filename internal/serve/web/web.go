@@ -51,7 +51,8 @@ It reads the runs of all tenants, as the role observer ("stepjet acl observer").
 who can open it may do everything; elsewhere it asks who calls:
 
 --auth token=FILE: {"tokens": [{"sha256", "name", "role", "tenants", "expires"}]}, role viewer, operator
-  or approver (several with commas), tenants ["*"] for all. Make one: openssl rand -hex 32; its SHA-256: printf %s TOKEN | sha256sum
+  or approver (several with commas), tenants ["*"] for all. Make one: openssl rand -hex 32;
+  its SHA-256: printf %s TOKEN | sha256sum
 --auth proxy=FILE: {"sha256"} of a secret that a proxy shows in X-Stepjet-Secret, which says who calls in
   X-Stepjet-User, X-Stepjet-Role and X-Stepjet-Tenants, and takes these headers out of what it is sent.
 --tenants FILE: {"acme": {"nkey": "agent-acme.nk", "inbox_prefix": "_INBOX.agent-acme"}}, or "creds": what
