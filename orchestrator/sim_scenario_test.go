@@ -258,6 +258,10 @@ func (w *world) live() error {
 // do each half second, else it would always be looked at in the moment in which one has just begun something.
 const restLook = 497 * time.Millisecond
 
+// restWithin is how long peace may take until all rests: loops of lists of loops whose calls are asked about and tried again
+// take minutes.
+const restWithin = 10 * time.Minute
+
 // rest lets a world in peace come to its end.
 func (w *world) rest() error {
 	peace := w.now
@@ -267,7 +271,7 @@ func (w *world) rest() error {
 		if why == "" {
 			break
 		}
-		if w.now-peace > 2*time.Minute {
+		if w.now-peace > restWithin {
 			w.violate("I9", "no rest: %s", why)
 		}
 	}
