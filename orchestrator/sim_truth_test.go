@@ -325,7 +325,9 @@ func (t *truths) historyWritten(e *kv.Entry) {
 	t.checkI1(x, &doc)
 	t.checkDead(x, &doc)
 	t.history[id] = &past{gen: doc.Generation, doc: &doc}
-	x.outcome = doc.Outcome.JSON()
+	if x.outcome = doc.Outcome.JSON(); doc.Stats.BytesReturned > wire.InlineLimit || len(x.outcome) > wire.InlineLimit {
+		x.outcome = doc.HeadWithOutcome() // what is too large for an event is not in it
+	}
 	t.w.stats["run "+string(doc.Status)]++
 }
 
