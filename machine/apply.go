@@ -58,6 +58,9 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		r.overrule(i, rec, out)
 		return
 	}
+	if r.awaits(i, res) {
+		return
+	}
 	s.result = res
 	if !res.ByOwner {
 		s.executed++

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,7 +22,7 @@ type items struct {
 func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	r.calls[i].state = expanding
 	r.uncounted++
-	if rec := r.waited(r.calls[i].Call, 1); rec != nil {
+	if rec := r.waited(r.calls[i].Call, 1); rec != nil && !r.awaits(i, rec.Result) {
 		r.decide(i, rec, out)
 		return
 	}
@@ -49,6 +50,44 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 	}
 	r.join(step, now, out, func(at time.Time) { r.expand(step, n, at, out) })
 }
+
+// awaits reports whether the record of a composite counts only once its list, or its input, is read: that it took too long
+// was said by somebody who had read it, and to whom what is inside may have come to its end before. From then on all is
+// computed anew.
+func (r *Run) awaits(i int, res *Result) bool {
+	s := &r.calls[i]
+	if s.state != expanding || r.stepOf(i).Plan == nil || res.Error == nil || r.scopes.isLost(s.Call) {
+		return false
+	}
+	return res.Error.Code == fault.Timeout || res.Error.Code == fault.Cancelled
+}
+
+// Lost tells that the list, or the input, of a composite can't be read, and reports whether a record stands already, of
+// somebody who could: then that counts. Else the reason is to be recorded.
+func (r *Run) Lost(c Call, now time.Time, out *Effects) bool {
+	i, ok := r.index(c)
+	if !ok || r.calls[i].state != expanding {
+		return true
+	}
+	stands := func(l Record) bool {
+		if l.Result == nil || l.Result.Attempt != 1 {
+			return false
+		}
+		return l.Result.Call == c || l.Result.Token != nil && *l.Result.Token == r.Token(c)
+	}
+	if !slices.ContainsFunc(r.log, stands) {
+		return false
+	}
+	all := r.nested()
+	if all.lost == nil {
+		all.lost = map[Call]bool{}
+	}
+	all.lost[c], r.now = true, now
+	r.replay(now, out)
+	return true
+}
+
+func (s *scopes) isLost(c Call) bool { return s != nil && s.lost[c] }
 
 // belated reports whether what a call waited for comes later than for another owner: then the order in which things
 // happen is found out from all that is known by now.

@@ -37,6 +37,8 @@ type nestWorld struct {
 	blobs   map[string][]byte
 	lists   map[string][][]byte
 	stopAt  int                  // records after which somebody cancels; negative for never
+	hasty   bool                 // plans within it take too long now and then
+	late    map[string]bool      // the records of that
 	queue   []*machine.Amendment // that are still to be recorded
 	people  *proposers           // of a plan that was submitted for an approval
 }
@@ -52,7 +54,7 @@ func newNestWorld(t testing.TB, rng *rand.Rand, stop bool) *nestWorld {
 	}
 	return &nestWorld{
 		Rand: rng, nested: nested, plan: p, now: at, start: machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: contracts},
-		created: map[string]bool{}, blobs: map[string][]byte{}, lists: map[string][][]byte{}, stopAt: -1,
+		created: map[string]bool{}, blobs: map[string][]byte{}, lists: map[string][][]byte{}, late: map[string]bool{}, stopAt: -1,
 	}
 }
 
@@ -345,6 +347,9 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 		if len(w.ledger) == w.stopAt {
 			w.create("stop", machine.Record{Stop: &machine.Stop{Reason: outcome.Cancelled, By: "test"}})
 		}
+		if w.hasty && w.Intn(8) == 0 {
+			w.timeOut(m)
+		}
 		switch {
 		case w.people.propose(w, m):
 		case w.people == nil && len(w.queue) > 0 && (w.Intn(6) == 0 || read == len(w.ledger) && p.count() == 0):
@@ -373,6 +378,20 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 		}
 	}
 	return m
+}
+
+// timeOut records of one of the plans that run within the plan that it took too long.
+func (w *nestWorld) timeOut(m *machine.Run) {
+	for c := range m.All() {
+		if m.PlanStep(c.Step).Plan == nil || m.Step(c, w.now).Status != outcome.StepRunning || w.Intn(3) > 0 {
+			continue
+		}
+		token, err := m.Token(c), fault.New(fault.Timeout, "it took too long")
+		name := fmt.Sprint("step ", token, 1)
+		w.late[name] = true
+		w.create(name, machine.Record{Result: &machine.Result{Token: &token, Attempt: 1, Error: err, ByOwner: true}})
+		return
+	}
 }
 
 // checkRoom makes sure that in no scope more calls are ready than its plan allows, those of the scopes below among them.
@@ -429,7 +448,7 @@ func (w *nestWorld) tellAll(m *machine.Run, e *machine.Effects) (some bool) {
 		}
 	}
 	for _, c := range inputs {
-		if m.Entering(c) && !w.created[fmt.Sprint("step ", m.Token(c), 1)] {
+		if name := fmt.Sprint("step ", m.Token(c), 1); m.Entering(c) && (w.late[name] || !w.created[name]) {
 			w.enter(m, c, e)
 			some = true
 		}
@@ -497,8 +516,8 @@ func TestRandomScopesMatchTheTwin(t *testing.T) {
 	}
 }
 
-// TestRandomScopesThatStop does the same for plans that stop with their first failure and runs that are cancelled, which
-// come to another end in another order: whoever reads the same records comes to the same, nothing is executed that was
+// TestRandomScopesThatStop does the same for plans that stop with their first failure, runs that are cancelled and plans
+// within them that take too long, which come to another end in another order: whoever reads the same records comes to the same, nothing is executed that was
 // given up, and all of it ends.
 func TestRandomScopesThatStop(t *testing.T) {
 	t.Parallel()
@@ -506,12 +525,13 @@ func TestRandomScopesThatStop(t *testing.T) {
 	if testing.Short() {
 		n = 500
 	}
-	cancels := 0
+	cancels, timeouts := 0, 0
 	for seed := range int64(n) {
 		w := newNestWorld(t, rand.New(rand.NewSource(1<<40+seed)), true)
 		if w.Intn(2) == 0 {
 			w.stopAt = w.Intn(12)
 		}
+		w.hasty = w.Intn(2) == 0
 		m := w.run(t)
 		for c := range m.All() {
 			require.True(t, m.Step(c, w.now).Status.Terminal(), "seed %d: %v", seed, accountOf(m))
@@ -519,7 +539,11 @@ func TestRandomScopesThatStop(t *testing.T) {
 		if strings.Contains(w.outcome(m), `"cancelled"`) {
 			cancels++
 		}
+		if strings.Contains(w.outcome(m), `"timeout"`) {
+			timeouts++
+		}
 		w.again(t, m)
 	}
 	require.NotZero(t, cancels)
+	require.NotZero(t, timeouts)
 }

@@ -19,14 +19,15 @@ type scope struct {
 
 	// stopping is set by the record that lets nothing new start: a stop, or the failure under on_failure "stop".
 	stopping  bool
-	shaping   bool     // its steps are over, and a record is to tell what it comes to
-	failFast  int      // the step, of the plan, whose failure stopped it, or -1
-	remaining int      // steps that are not terminal
-	reached   reached  // steps of which is to be decided what becomes of them
-	output    *Result  // what it came to; nil while that is not known, and for a plan without an output
-	room      *room    // nil where its plan bounds nothing
-	waves     *waves   // nil unless the schedule is that
-	amended   *amended // nil for one that has the plan which it began with, and is not open
+	shaping   bool         // its steps are over, and a record is to tell what it comes to
+	failFast  int          // the step, of the plan, whose failure stopped it, or -1
+	failure   *fault.Error // what its composite fails with, however its steps end; nil where they tell
+	remaining int          // steps that are not terminal
+	reached   reached      // steps of which is to be decided what becomes of them
+	output    *Result      // what it came to; nil while that is not known, and for a plan without an output
+	room      *room        // nil where its plan bounds nothing
+	waves     *waves       // nil unless the schedule is that
+	amended   *amended     // nil for one that has the plan which it began with, and is not open
 }
 
 // place is where a scope stands in its run.
@@ -40,7 +41,6 @@ type place struct {
 	depth     int    // how many composites are above
 	token     string // of the composite
 	input     input
-	failure   *fault.Error // what the composite fails with, however its steps end
 }
 
 // atRoot is the place of the root scope. It is shared by all runs.
@@ -48,7 +48,7 @@ var atRoot = place{of: Call{Step: ThePlan}, token: subjects.RootScope}
 
 // begin brings a scope to where none of its steps is looked at yet.
 func (sc *scope) begin(r *Run) {
-	sc.plan, sc.amended = sc.base(), nil
+	sc.plan, sc.amended, sc.failure = sc.base(), nil, nil
 	steps := sc.plan.Steps
 	sc.remaining, sc.stopping, sc.failFast, sc.reached = len(steps), false, -1, reached{}
 	sc.room, sc.shaping, sc.output, sc.waves = newRoom(r, sc), false, nil, nil
@@ -88,6 +88,7 @@ type scopes struct {
 	below    []*scope
 	elements map[int][][]byte // of for_each steps that are composites: the list
 	readable map[Call]bool    // composites whose input lies in blobs and can be read
+	lost     map[Call]bool    // composites whose list or input can't be read any more
 	loops    []*loop          // by the number that their calls have of them
 	agents   []*rounds        // likewise
 	sight    *sight           // nil before it is needed

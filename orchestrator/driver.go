@@ -299,10 +299,10 @@ func (dr *driver) entered(ctx context.Context, r *run, c machine.Call, err *faul
 	}
 	now := dr.times.of(r)
 	dr.effects.Reset()
-	if err != nil {
-		dr.decider.fail(r.attempt(c, 1), err, r.trace)
-	} else {
+	if err == nil {
 		r.machine.Enter(c, now, &dr.effects)
+	} else {
+		dr.lost(r, c, err, now)
 	}
 	dr.expand(r, now)
 	dr.unpark(r, now)
@@ -364,7 +364,7 @@ func (dr *driver) expandLater(r *run, in inputs) {
 // attempt, which is never sent.
 func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, now time.Time) {
 	if err != nil {
-		dr.decider.fail(r.attempt(machine.Call{Step: step}, 1), err, r.trace)
+		dr.lost(r, machine.Call{Step: step}, err, now)
 		return
 	}
 	if r.lists == nil {
@@ -376,6 +376,13 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 	}
 	r.takeOver(step, list)
 	r.machine.Expand(step, len(list), now, &dr.effects)
+}
+
+// lost records why the list or the input of a call can't be read, where nothing is recorded of it yet.
+func (dr *driver) lost(r *run, c machine.Call, err *fault.Error, now time.Time) {
+	if !r.machine.Lost(c, now, &dr.effects) {
+		dr.decider.fail(r.attempt(c, 1), err, r.trace)
+	}
 }
 
 // decodeTold reads the record of an evaluation of a step. It never fails: the record stands and decides.

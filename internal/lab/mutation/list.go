@@ -683,6 +683,14 @@ var mutants = []mutant{
 		"machine/apply.go", "r.calls[i].state == entered && !x.stopping", "false && !x.stopping", "./machine", "StopsAPlan",
 	},
 	{
+		"failure-stays", "a plan within another that took too long goes on where the state is computed anew",
+		"machine/scope.go", "sc.failure = sc.base(), nil, nil\n", "_ = sc.base(), nil, sc.plan\n", "./machine", "RandomScopesThatStop",
+	},
+	{
+		"late-at-once", "a plan within another took too long for whoever has yet to read its input, though it was over",
+		"machine/items.go", "	if s.state != expanding || r.stepOf(i).Plan == nil ||", "	if true || s.state != expanding || r.stepOf(i).Plan == nil ||", "./machine", "RandomScopesThatStop",
+	},
+	{
 		"scope-room-inner", "a call needs room in the nearest plan alone",
 		"machine/room.go", "		x.taken += n\n", "		x.taken += n\n		n = 0\n", "./machine", "RandomScopes",
 	},
