@@ -156,37 +156,30 @@ func (c Config) deadConfig() jetstream.StreamConfig {
 // questionsConfig is the bucket of what runs wait for people to say, an ordinary KV bucket. Its entries are derived and
 // go with their answers; those that nobody removed expire when no run of theirs can be left.
 func (c Config) questionsConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        subjects.BucketStream(subjects.QuestionsBucket),
-		Description: "Stepjet: what runs wait for people to say",
-		Subjects:    []string{subjects.BucketSubject(subjects.QuestionsBucket, ">")},
-		Storage:     jetstream.FileStorage, Replicas: c.Replicas, MaxAge: 2 * LongestRun,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
-		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
-	}
+	cfg := c.bucket(subjects.QuestionsBucket, "Stepjet: what runs wait for people to say", 100*time.Millisecond)
+	cfg.MaxAge = 2 * LongestRun
+	return cfg
 }
 
 // toolsConfig is the tool registry, an ordinary KV bucket.
 func (c Config) toolsConfig() jetstream.StreamConfig {
-	return jetstream.StreamConfig{
-		Name:        subjects.BucketStream(subjects.ToolsBucket),
-		Description: "Stepjet: tool registry",
-		Subjects:    []string{subjects.BucketSubject(subjects.ToolsBucket, ">")},
-		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
-		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
-		AllowDirect: true, DenyDelete: true, Duplicates: 2 * time.Minute,
-	}
+	return c.bucket(subjects.ToolsBucket, "Stepjet: tool registry", 2*time.Minute)
 }
 
 // groupsConfig is the bucket of groups of tools, an ordinary KV bucket.
 func (c Config) groupsConfig() jetstream.StreamConfig {
+	return c.bucket(subjects.GroupsBucket, "Stepjet: groups of tools", 100*time.Millisecond)
+}
+
+// bucket is an ordinary KV bucket that remembers message ids for so long.
+func (c Config) bucket(name, description string, duplicates time.Duration) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        subjects.BucketStream(subjects.GroupsBucket),
-		Description: "Stepjet: groups of tools",
-		Subjects:    []string{subjects.BucketSubject(subjects.GroupsBucket, ">")},
+		Name:        subjects.BucketStream(name),
+		Description: description,
+		Subjects:    []string{subjects.BucketSubject(name, ">")},
 		Storage:     jetstream.FileStorage, Replicas: c.Replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
-		AllowDirect: true, DenyDelete: true, Duplicates: 100 * time.Millisecond,
+		AllowDirect: true, DenyDelete: true, Duplicates: duplicates,
 	}
 }
 

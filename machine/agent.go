@@ -14,6 +14,60 @@ import (
 // mostInvalid is how many answers in a row may be of no use.
 const mostInvalid = 3
 
+// rounds are those of an agent. Each has a scope of one step, the call of its planner, and, once its record came, one of
+// what that decided. They keep their places when the state is computed anew.
+type rounds struct {
+	turns
+	of      []*scope // that were ever entered in this process, in their order
+	entered int      // of those, now
+	records []*Round // of the rounds that were decided
+	input   input
+}
+
+// current returns the scope that was entered last, nil where none was.
+func (a *rounds) current() *scope {
+	if a.entered == 0 {
+		return nil
+	}
+	return a.of[a.entered-1]
+}
+
+// roundsOf returns the rounds of a call that is an agent.
+func roundsOf(t *tree, i int) *rounds {
+	c := &t.calls[i]
+	if c.below == 0 {
+		all := t.nested()
+		all.agents = append(all.agents, &rounds{})
+		c.below = int32(len(all.agents))
+	}
+	return t.scopes.agents[c.below-1]
+}
+
+// agentAt returns the rounds of a call that is an agent and was entered; nil for any other.
+func agentAt(t *tree, c Call) *rounds {
+	i, ok := t.index(c)
+	if !ok || t.calls[i].below == 0 || !t.isComposite(i) || t.stepOf(i).Repeat != nil || t.stepOf(i).Agent() == nil {
+		return nil
+	}
+	return t.scopes.agents[t.calls[i].below-1]
+}
+
+// agentAround returns the rounds that a scope is one of.
+func agentAround(t *tree, sc *scope) *rounds {
+	i, _ := t.index(sc.of)
+	return roundsOf(t, i)
+}
+
+// round returns the scope of a round in which what the next segment names stands; nil for one that is not entered.
+func (a *rounds) round(x, within *subjects.Segment) *scope {
+	for _, sc := range a.of[:a.entered] {
+		if within.Kind != subjects.IterationSegment && x.Kind == subjects.IterationSegment && int(sc.round) == x.Number+1 && asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
+			return sc
+		}
+	}
+	return nil
+}
+
 // begin enters the first round of an agent whose input is there.
 func (a *rounds) begin(r *Run, i int, in input, at time.Time, out *Effects) {
 	a.input = in
@@ -23,17 +77,9 @@ func (a *rounds) begin(r *Run, i int, in input, at time.Time, out *Effects) {
 	a.goOn(r, i, at, out)
 }
 
-// goOn begins the next round. One that is over where it begins is followed by the next without a call within a call.
+// goOn begins the next round.
 func (a *rounds) goOn(r *Run, i int, at time.Time, out *Effects) {
-	a.next = true
-	if a.busy {
-		return
-	}
-	for a.busy = true; a.next; {
-		a.next = false
-		a.ask(r, i, at, out)
-	}
-	a.busy = false
+	a.take(func() { a.ask(r, i, at, out) })
 }
 
 // ask enters the scope of the call of the planner.

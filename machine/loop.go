@@ -8,16 +8,34 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
-	"github.com/stepjet/stepjet/subjects"
 )
 
 // loop is a composite that is entered again and again, each time with a scope of one step: an iteration. Which there are
 // follows from the records, as that of any scope. A loop keeps its iterations' places when the state is computed anew.
 type loop struct {
+	turns
 	of      []*scope // that were ever entered in this process, in their order
 	entered int      // of those, now
-	next    bool     // another is to be entered
-	busy    bool     // somebody enters them
+}
+
+// turns are what is done again and again, each perhaps out of the one before.
+type turns struct {
+	next bool // another is to be taken
+	busy bool // somebody takes them
+}
+
+// take takes the next turn. One that is over where it is taken, because nothing of it is sent, is followed by the next
+// without a call within a call: there may be ten thousand.
+func (t *turns) take(turn func()) {
+	t.next = true
+	if t.busy {
+		return
+	}
+	for t.busy = true; t.next; {
+		t.next = false
+		turn()
+	}
+	t.busy = false
 }
 
 // current returns the iteration that was entered last, nil where none was.
@@ -66,18 +84,9 @@ func (s *scopes) reset() {
 	}
 }
 
-// iterate enters the next iteration of a loop. One that is over where it is entered, because nothing of it is sent, is
-// followed by the next without a call within a call: there may be ten thousand.
+// iterate enters the next iteration of a loop.
 func (l *loop) iterate(r *Run, i int, at time.Time, out *Effects) {
-	l.next = true
-	if l.busy {
-		return
-	}
-	for l.busy = true; l.next; {
-		l.next = false
-		l.enter(r, i, at, out)
-	}
-	l.busy = false
+	l.take(func() { l.enter(r, i, at, out) })
 }
 
 // enter opens the scope of the next iteration, unless the run would have too many steps with it.
@@ -254,59 +263,4 @@ func (l *loop) result(r *Run, x *Result) *Result {
 	x.Value = append(x.Value, ']')
 	x.Size = int64(len(x.Value))
 	return x
-}
-
-// rounds are those of an agent. Each has a scope of one step, the call of its planner, and, once its record came, one of
-// what that decided. They keep their places when the state is computed anew.
-type rounds struct {
-	of      []*scope // that were ever entered in this process, in their order
-	entered int      // of those, now
-	records []*Round // of the rounds that were decided
-	input   input
-	next    bool // another is to begin
-	busy    bool // somebody begins them
-}
-
-// current returns the scope that was entered last, nil where none was.
-func (a *rounds) current() *scope {
-	if a.entered == 0 {
-		return nil
-	}
-	return a.of[a.entered-1]
-}
-
-// roundsOf returns the rounds of a call that is an agent.
-func roundsOf(t *tree, i int) *rounds {
-	c := &t.calls[i]
-	if c.below == 0 {
-		all := t.nested()
-		all.agents = append(all.agents, &rounds{})
-		c.below = int32(len(all.agents))
-	}
-	return t.scopes.agents[c.below-1]
-}
-
-// agentAt returns the rounds of a call that is an agent and was entered; nil for any other.
-func agentAt(t *tree, c Call) *rounds {
-	i, ok := t.index(c)
-	if !ok || t.calls[i].below == 0 || !t.isComposite(i) || t.stepOf(i).Repeat != nil || t.stepOf(i).Agent() == nil {
-		return nil
-	}
-	return t.scopes.agents[t.calls[i].below-1]
-}
-
-// agentAround returns the rounds that a scope is one of.
-func agentAround(t *tree, sc *scope) *rounds {
-	i, _ := t.index(sc.of)
-	return roundsOf(t, i)
-}
-
-// round returns the scope of a round in which what the next segment names stands; nil for one that is not entered.
-func (a *rounds) round(x, within *subjects.Segment) *scope {
-	for _, sc := range a.of[:a.entered] {
-		if within.Kind != subjects.IterationSegment && x.Kind == subjects.IterationSegment && int(sc.round) == x.Number+1 && asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
-			return sc
-		}
-	}
-	return nil
 }

@@ -167,7 +167,8 @@ func (t *tree) within(c Call) iter.Seq[*scope] {
 		switch sc := t.inside(c); {
 		case sc == nil:
 		case sc.round > 0:
-			for _, x := range agentAround(t, sc).of[:agentAround(t, sc).entered] {
+			a := agentAround(t, sc)
+			for _, x := range a.of[:a.entered] {
 				if !yield(x) {
 					return
 				}

@@ -67,8 +67,12 @@ func (a *amending) conflict(now int) error {
 	if a.asks.Revision > now {
 		why = "was not amended so often"
 	}
-	err := fault.New(fault.Conflict, "the plan of %s %s: it is at revision %d, and this amendment is to revision %d", shownScope(a.asks.Scope), why, now, a.asks.Revision).
-		WithHint("look at it as it is now, and amend that: stepjet get %s", a.r.id.Plain())
+	return atRevision(now, fault.New(fault.Conflict, "the plan of %s %s: it is at revision %d, and this amendment is to revision %d", shownScope(a.asks.Scope), why, now, a.asks.Revision).
+		WithHint("look at it as it is now, and amend that: stepjet get %s", a.r.id.Plain()))
+}
+
+// atRevision says in an error at which revision the plan is.
+func atRevision(now int, err *fault.Error) error {
 	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
 	return err
 }
@@ -205,16 +209,12 @@ func (a *amending) tell(stands *machine.Amendment, already bool) {
 
 // rejected is the answer to an amendment that a person refused, or nobody approved of in time.
 func rejected(why *fault.Error, now int) error {
-	err := fault.New(fault.Rejected, "the plan stays as it is: %s", why.Message).
-		WithHint("what is asked for next is to revision %d", now)
-	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
-	return err
+	return atRevision(now, fault.New(fault.Rejected, "the plan stays as it is: %s", why.Message).
+		WithHint("what is asked for next is to revision %d", now))
 }
 
 // overtaken is the answer to an amendment that was recorded and does nothing.
 func overtaken(why *fault.Error, now int) error {
-	err := fault.New(fault.Overtaken, "the run went on before the amendment stood, so it does nothing: %s", why.Message).
-		WithHint("amend the plan as it is now, at revision %d: %s", now, why.Hint)
-	err.Details, _ = json.Marshal(wire.AmendConflict{Revision: now}) // a number
-	return err
+	return atRevision(now, fault.New(fault.Overtaken, "the run went on before the amendment stood, so it does nothing: %s", why.Message).
+		WithHint("amend the plan as it is now, at revision %d: %s", now, why.Hint))
 }

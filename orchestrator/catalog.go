@@ -342,9 +342,7 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 		}
 		return t, ok
 	}
-	c.g.mu.RLock()
-	output := c.g.outputs[f.Digest] // it was read with the input schema, so that nobody waits for it here
-	c.g.mu.RUnlock()
+	output := c.g.heardOf(f.Digest).out // it was read with the input schema, so that nobody waits for it here
 	if f.Agent {
 		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
 	}

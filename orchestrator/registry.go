@@ -33,13 +33,12 @@ type registry struct {
 
 	mu       sync.RWMutex
 	tools    map[string]*known
-	names    []string                // sorted; nil when it has to be made again
-	byDigest map[string]*tool.Schema // of definitions; immutable, so they are never wrong
-	outputs  map[string]*tool.Schema // likewise, of what the same tools return; nil where that is not declared
-	sets     map[string]frozenSet    // what runs froze last, by the names of the tools
-	news     []func(name string)     // are told which tool may have another limit now
-	vanished map[string]time.Time    // tools that went without a mark of their removal, and when
-	marks    map[string]uint64       // of tools that were removed: what is read of them later may be older
+	names    []string             // sorted; nil when it has to be made again
+	declared map[string]declared  // by the digests of definitions, which don't change
+	sets     map[string]frozenSet // what runs froze last, by the names of the tools
+	news     []func(name string)  // are told which tool may have another limit now
+	vanished map[string]time.Time // tools that went without a mark of their removal, and when
+	marks    map[string]uint64    // of tools that were removed: what is read of them later may be older
 	narrowed map[tenantTool]*narrowed
 }
 
@@ -64,7 +63,7 @@ type known struct {
 }
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, byDigest: map[string]*tool.Schema{}, outputs: map[string]*tool.Schema{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, declared: map[string]declared{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
@@ -174,7 +173,7 @@ func (g *registry) changed(t tool.Registered) {
 	if old := g.tools[t.Name]; old == nil || old.Revision <= t.Revision {
 		k := &known{t, schema, g.outputSchema(t), frozen(&t)}
 		g.tools[t.Name] = k
-		g.byDigest[t.Digest], g.outputs[t.Digest] = schema, k.output
+		g.declared[t.Digest] = declared{schema, k.output}
 		g.names = nil
 		delete(g.vanished, t.Name)
 	}
@@ -332,46 +331,58 @@ func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string
 		if a := defined[name]; a != nil {
 			x.Agent = agents.Of(a, plan.Report{})
 		}
-		if x.Input, err = g.schema(ctx, t.Digest); err != nil {
+		of, err := g.declaredBy(ctx, t.Digest)
+		if err != nil {
 			return nil, err
 		}
-		x.Output, _ = d.Output() // one that can't be used is none
+		x.Input, x.Output = of.in, of.out
 		all[name] = x
 	}
 	return all, nil
 }
 
+// declared is what a definition says of a tool's arguments and results.
+type declared struct {
+	in  *tool.Schema
+	out *tool.Schema // nil where none is declared that can be used
+}
+
+// declaredBy returns what a definition declares that a run froze. The error is one that may pass, unless the schema of the
+// arguments can't be used.
+func (g *registry) declaredBy(ctx context.Context, digest string) (declared, error) {
+	if x := g.heardOf(digest); x.in != nil {
+		return x, nil
+	}
+	d, err := g.store.Definition(ctx, digest)
+	if err != nil {
+		return declared{}, err
+	}
+	var x declared
+	if x.in, err = d.Input(); err != nil {
+		return declared{}, err
+	}
+	x.out, _ = d.Output()
+	g.mu.Lock()
+	g.declared[digest] = x
+	g.mu.Unlock()
+	return x, nil
+}
+
+// heardOf returns what is known by now of a definition, without waiting.
+func (g *registry) heardOf(digest string) declared {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.declared[digest]
+}
+
 // output returns the output schema of a definition that a run froze; nil where it declares none that can be used. The
 // error is one that may pass.
 func (g *registry) output(ctx context.Context, digest string) (*tool.Schema, error) {
-	d, err := g.store.Definition(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	schema, bad := d.Output()
-	if bad != nil {
-		return nil, nil
-	}
-	return schema, nil
+	x, err := g.declaredBy(ctx, digest)
+	return x.out, err
 }
 
 func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, error) {
-	g.mu.RLock()
-	s := g.byDigest[digest]
-	g.mu.RUnlock()
-	if s != nil {
-		return s, nil
-	}
-	d, err := g.store.Definition(ctx, digest)
-	if err != nil {
-		return nil, err
-	}
-	if s, err = d.Input(); err != nil {
-		return nil, err
-	}
-	output, _ := d.Output() // one that can't be used is none
-	g.mu.Lock()
-	g.byDigest[digest], g.outputs[digest] = s, output
-	g.mu.Unlock()
-	return s, nil
+	x, err := g.declaredBy(ctx, digest)
+	return x.in, err
 }

@@ -64,10 +64,8 @@ func (w *writing) succeeded(t *testing.T, c *client.Client, run, step string) {
 	}, patience, 10e6)
 }
 
-const firstStep = "```json\n" + `{"steps":[{"id":"half","tool":"divide","arguments":{"a":9,"b":2}},`
-
-func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
-	t.Parallel()
+// whole starts a whole Stepjet, with a client of it.
+func whole(t *testing.T) (*dev.Stack, *client.Client) {
 	stack, err := dev.Start(t.Context(), dev.Options{Dir: folder(t), Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
@@ -77,6 +75,14 @@ func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
 	c, err := client.New(t.Context(), nc, client.Config{})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
+	return stack, c
+}
+
+const firstStep = "```json\n" + `{"steps":[{"id":"half","tool":"divide","arguments":{"a":9,"b":2}},`
+
+func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
+	t.Parallel()
+	stack, c := whole(t)
 
 	w := write(t.Context(), t, stack.URL(), "--run", "written")
 	w.write(t, firstStep)
@@ -149,15 +155,7 @@ func TestRunOfAPlanThatIsBeingWritten(t *testing.T) {
 // text at the same time.
 func TestEndOfAStreamedRun(t *testing.T) {
 	t.Parallel()
-	stack, err := dev.Start(t.Context(), dev.Options{Dir: folder(t), Listen: "127.0.0.1:0"})
-	require.NoError(t, err)
-	t.Cleanup(stack.Stop)
-	nc, err := stack.Connect(t.Context(), "test")
-	require.NoError(t, err)
-	t.Cleanup(nc.Close)
-	c, err := client.New(t.Context(), nc, client.Config{})
-	require.NoError(t, err)
-	t.Cleanup(c.Close)
+	stack, c := whole(t)
 	type said struct {
 		Code    string             `json:"code"`
 		Message string             `json:"message"`

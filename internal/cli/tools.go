@@ -378,18 +378,7 @@ func (rows *table) demand(st style, d *tool.Demand) {
 func groupsCommand(a *app) *cobra.Command {
 	return toolgroups.Command(toolgroups.Terminal{
 		Work: a.work, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON, Invalid: quietly(exitInvalid),
-		Open: func(ctx context.Context, do func(context.Context, *kv.Store) error) error {
-			s, err := a.open(ctx, registry)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			return a.withStore(ctx, s, func(store *kv.Store) error {
-				ctx, cancel := a.patience(ctx)
-				defer cancel()
-				return why(ctx, do(ctx, store))
-			})
-		},
+		Open: a.onStore,
 		Text: a.texts(a.stdout),
 	})
 }

@@ -24,13 +24,19 @@ type begun struct {
 	Run string `json:"run"`
 }
 
-// submit takes a plan, for the tenant and under the run id that the query names.
-func (a acting) submit(w http.ResponseWriter, r *http.Request) (any, error) {
+// posted returns the tenant that the query names, and what was sent.
+func posted(w http.ResponseWriter, r *http.Request) (string, []byte, error) {
 	of, err := tenant(r)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	body, err := readBody(w, r)
+	return of, body, err
+}
+
+// submit takes a plan, for the tenant and under the run id that the query names.
+func (a acting) submit(w http.ResponseWriter, r *http.Request) (any, error) {
+	of, body, err := posted(w, r)
 	if err != nil {
 		return nil, err
 	}

@@ -8,18 +8,25 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 func (l looking) run(_ http.ResponseWriter, r *http.Request) (any, error) {
-	run, err := named(r, r.PathValue("key"))
-	if err != nil {
-		return nil, err
-	}
-	doc, err := l.docs.run(r.Context(), run)
+	run, doc, err := l.of(r)
 	if err != nil {
 		return nil, err
 	}
 	return sheetOf(run.Key(), doc), nil
+}
+
+// of returns the run that a request names, and what is known of it.
+func (l looking) of(r *http.Request) (subjects.Run, *outcome.Run, error) {
+	run, err := named(r, r.PathValue("key"))
+	if err != nil {
+		return run, nil, err
+	}
+	doc, err := l.docs.run(r.Context(), run)
+	return run, doc, err
 }
 
 // mostText is how much of a value a page is told, in bytes.
@@ -58,11 +65,7 @@ type detail struct {
 const mostBlob = 4 << 20
 
 func (l looking) step(_ http.ResponseWriter, r *http.Request) (any, error) {
-	run, err := named(r, r.PathValue("key"))
-	if err != nil {
-		return nil, err
-	}
-	doc, err := l.docs.run(r.Context(), run)
+	run, doc, err := l.of(r)
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,7 @@ type tried struct {
 
 // validate says what a plan would come to.
 func (a acting) validate(w http.ResponseWriter, r *http.Request) (any, error) {
-	of, err := tenant(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := readBody(w, r)
+	of, body, err := posted(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +43,7 @@ func places(text []byte, of []fault.Problem) []plan.Place {
 
 // text returns the plan of a run as it was submitted, whole: to be changed, and run again.
 func (l looking) text(_ http.ResponseWriter, r *http.Request) (any, error) {
-	run, err := named(r, r.PathValue("key"))
-	if err != nil {
-		return nil, err
-	}
-	doc, err := l.docs.run(r.Context(), run)
+	run, doc, err := l.of(r)
 	if err != nil {
 		return nil, err
 	}

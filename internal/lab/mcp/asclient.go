@@ -13,7 +13,6 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/mcp/bridge"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -100,26 +99,11 @@ func AsClient(ctx context.Context, url, scenario, wants string) error {
 	if err != nil || len(calls) == 0 {
 		return err
 	}
-	stack, err := dev.Start(ctx, dev.Options{NoWorker: true})
-	if err != nil {
-		return err
-	}
-	defer stack.Stop()
-	nc, err := stack.Connect(ctx, "client")
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	stop, err := serve(ctx, nc, b.Register)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	c, err := client.New(ctx, nc, client.Config{})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+	return whole(ctx, "client", b.Register, func(c *client.Client) error { return callAll(ctx, c, calls) })
+}
+
+// callAll runs a plan for each call, one after the other.
+func callAll(ctx context.Context, c *client.Client, calls []asked) error {
 	for _, call := range calls {
 		arguments, err := plan.Escape(call.Arguments)
 		if err != nil {

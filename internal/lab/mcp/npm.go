@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/mcp/bridge"
 	"github.com/stepjet/stepjet/outcome"
 )
@@ -49,33 +48,15 @@ func Bridge(ctx context.Context, folder string, out io.Writer) error {
 		return err
 	}
 	defer b.Close()
-	stack, err := dev.Start(ctx, dev.Options{NoWorker: true})
-	if err != nil {
-		return err
-	}
-	defer stack.Stop()
-	nc, err := stack.Connect(ctx, "bridge")
-	if err != nil {
-		return err
-	}
-	defer nc.Close()
-	stop, err := serve(ctx, nc, b.Register)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	c, err := client.New(ctx, nc, client.Config{})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, _ = fmt.Fprintf(out, "\n%d tools of servers from npm, hosted after %.1f s\n", len(b.Definitions()), time.Since(began).Seconds())
-	for _, x := range plans {
-		if err := x.run(ctx, c, out); err != nil {
-			return fmt.Errorf("%s: %w", x.Server, err)
+	return whole(ctx, "bridge", b.Register, func(c *client.Client) error {
+		_, _ = fmt.Fprintf(out, "\n%d tools of servers from npm, hosted after %.1f s\n", len(b.Definitions()), time.Since(began).Seconds())
+		for _, x := range plans {
+			if err := x.run(ctx, c, out); err != nil {
+				return fmt.Errorf("%s: %w", x.Server, err)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func readBridged(path, folder string) (all []bridged, err error) {

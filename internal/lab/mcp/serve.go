@@ -21,12 +21,18 @@ func Serve(ctx context.Context, do func(url string) error) error { return serveW
 
 // serveWith is Serve with the tools that host registers.
 func serveWith(ctx context.Context, host func(*worker.Worker) error, do func(url string) error) error {
+	return whole(ctx, "mcp", host, func(c *client.Client) error { return inFront(ctx, c, do) })
+}
+
+// whole runs a whole Stepjet with the tools that host registers, and calls do with a client of it, whose connection has the
+// name.
+func whole(ctx context.Context, name string, host func(*worker.Worker) error, do func(*client.Client) error) error {
 	stack, err := dev.Start(ctx, dev.Options{NoWorker: true})
 	if err != nil {
 		return err
 	}
 	defer stack.Stop()
-	nc, err := stack.Connect(ctx, "mcp")
+	nc, err := stack.Connect(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -41,6 +47,11 @@ func serveWith(ctx context.Context, host func(*worker.Worker) error, do func(url
 		return err
 	}
 	defer c.Close()
+	return do(c)
+}
+
+// inFront runs a server in front of a Stepjet and calls do with the server's URL.
+func inFront(ctx context.Context, c *client.Client, do func(url string) error) error {
 	all, err := selector.Parse("*")
 	if err != nil {
 		return err
