@@ -88,7 +88,7 @@ func (rc *reconciler) stepsLost() {
 const late = time.Second
 
 // alone looks for what others sent of the runs of some partitions and this owner holds back, now that nobody else is at
-// work there. The rest that is out is as it was.
+// work there, or will hold back once it has read an input that others had read before. The rest that is out is as it was.
 func (rc *reconciler) alone(partitions partitionSet) {
 	for p := range partitions {
 		if partitions[p] {
@@ -96,7 +96,7 @@ func (rc *reconciler) alone(partitions partitionSet) {
 		}
 	}
 	for _, r := range rc.runs.byID {
-		if partitions[r.id.Partition()] && r.phase == running && (len(r.lanes) > 0 || r.uncompared) {
+		if partitions[r.id.Partition()] && r.phase == running && (len(r.lanes) > 0 || r.awaitingInput() || r.uncompared) {
 			r.uncompared = true
 			rc.suspects.add(r, 0)
 		}
