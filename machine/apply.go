@@ -58,7 +58,7 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		r.overrule(i, rec, out)
 		return
 	}
-	if r.awaits(i, res) {
+	if awaits(r, i, res) {
 		return
 	}
 	s.result = res

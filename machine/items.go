@@ -22,7 +22,7 @@ type items struct {
 func (r *Run) expandLater(i int, at time.Time, out *Effects) {
 	r.calls[i].state = expanding
 	r.uncounted++
-	if rec := r.waited(r.calls[i].Call, 1); rec != nil && !r.awaits(i, rec.Result) {
+	if rec := r.waited(r.calls[i].Call, 1); rec != nil && !awaits(r, i, rec.Result) {
 		r.decide(i, rec, out)
 		return
 	}
@@ -54,7 +54,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 // awaits reports whether the record of a composite counts only once its list, or its input, is read: that it took too long
 // was said by somebody who had read it, and to whom what is inside may have come to its end before. From then on all is
 // computed anew.
-func (r *Run) awaits(i int, res *Result) bool {
+func awaits(r *Run, i int, res *Result) bool {
 	s := &r.calls[i]
 	if s.state != expanding || r.stepOf(i).Plan == nil || res.Error == nil || r.scopes.isLost(s.Call) {
 		return false
@@ -64,7 +64,7 @@ func (r *Run) awaits(i int, res *Result) bool {
 
 // Lost tells that the list, or the input, of a composite can't be read, and reports whether a record stands already, of
 // somebody who could: then that counts. Else the reason is to be recorded.
-func (r *Run) Lost(c Call, now time.Time, out *Effects) bool {
+func Lost(r *Run, c Call, now time.Time, out *Effects) bool {
 	i, ok := r.index(c)
 	if !ok || r.calls[i].state != expanding {
 		return true

@@ -380,7 +380,7 @@ func (dr *driver) expanded(r *run, step int, list [][]byte, err *fault.Error, no
 
 // lost records why the list or the input of a call can't be read, where nothing is recorded of it yet.
 func (dr *driver) lost(r *run, c machine.Call, err *fault.Error, now time.Time) {
-	if !r.machine.Lost(c, now, &dr.effects) {
+	if !machine.Lost(r.machine, c, now, &dr.effects) {
 		dr.decider.fail(r.attempt(c, 1), err, r.trace)
 	}
 }
