@@ -33,6 +33,8 @@ type account struct {
 	running sync.WaitGroup
 	fullAt  atomic.Int64  // when the log was last told that a stream is full, Unix seconds
 	slow    chan struct{} // room for creates and dispatches that are not settled by their first answer
+
+	regrowth regrowth
 }
 
 // maxSlow is how many publishes may be read back or repeated at a time; after a reconnect there may be thousands.

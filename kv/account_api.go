@@ -8,10 +8,13 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stepjet/stepjet/fault"
 )
 
 // apiPrefix is where JetStream's API is.
@@ -242,19 +245,64 @@ func (s *account) stream(ctx context.Context, name string) (jetstream.Stream, er
 }
 
 // ensureStream returns the stream of that name, as it is, or creates it. Whoever creates it first decides its
-// settings. Of several that create one stream of a cluster at once, some get no answer: they look again.
+// settings. Of several that create one stream of a cluster at once, some get no answer: they look again. The error is
+// errTooSoon for one that was there a moment ago.
 func (s *account) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := s.stream(ctx, cfg.Name)
 	if !isNoStream(err) {
+		if err == nil {
+			s.regrowth.there(cfg.Name)
+		}
 		return stream, err
+	}
+	if !s.regrowth.due(cfg.Name, time.Now()) {
+		return nil, fault.Wrap(fault.NotReady, errTooSoon, cfg.Name)
 	}
 	one, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	stream, err = s.js.CreateStream(one, cfg)
 	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, context.DeadlineExceeded) {
-		return s.stream(ctx, cfg.Name)
+		stream, err = s.stream(ctx, cfg.Name)
+	}
+	if err == nil {
+		s.regrowth.there(cfg.Name)
 	}
 	return stream, err
+}
+
+// regrowth keeps streams that somebody deletes from being created while the server is at that still: it would create the
+// new one over the files of the old, and then remove them. Such a stream answers, and keeps nothing (nats-server 2.15.2).
+type regrowth struct {
+	mu   sync.Mutex
+	gone map[string]time.Time // since when streams are missed that were there; zero for those that are
+}
+
+// regrowAfter is how long a stream is missed before it is created anew: a server that is busy takes some hundredths of a
+// second to delete one.
+const regrowAfter = 500 * time.Millisecond
+
+// errTooSoon says that a stream will be created anew, by whoever needs it next.
+var errTooSoon = errors.New("the stream was there a moment ago; it is created anew soon")
+
+// there notes that a stream is.
+func (g *regrowth) there(stream string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gone == nil {
+		g.gone = map[string]time.Time{}
+	}
+	g.gone[stream] = time.Time{}
+}
+
+// due reports whether a stream that is missing may be created, and notes since when it is missing.
+func (g *regrowth) due(stream string, now time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	since, known := g.gone[stream]
+	if known && since.IsZero() {
+		g.gone[stream], since = now, now
+	}
+	return !known || now.Sub(since) >= regrowAfter
 }
 
 func isNoStream(err error) bool { return errors.Is(err, jetstream.ErrStreamNotFound) }

@@ -106,9 +106,10 @@ func (u *Upkeep) Look(ctx context.Context) (lost []int, err error) {
 		if began || bad == nil && known && was != life {
 			lost = append(lost, shard)
 		}
-		if bad == nil {
+		switch {
+		case bad == nil:
 			u.lives[shard] = life
-		} else {
+		case !errors.Is(bad, errTooSoon): // else a later look sees it
 			err = errors.Join(err, bad)
 		}
 	}
@@ -146,6 +147,9 @@ type upkeep struct {
 
 // did notes what an act came to.
 func (c *upkeep) did(what string, err error) {
+	if errors.Is(err, errTooSoon) {
+		return // by a later check
+	}
 	if err != nil {
 		c.failed = append(c.failed, fault.Wrap(fault.As(Fault(err)).Code, err, what))
 		return

@@ -683,6 +683,10 @@ var mutants = []mutant{
 		"machine/apply.go", "r.calls[i].state == entered && !x.stopping", "false && !x.stopping", "./machine", "StopsAPlan",
 	},
 	{
+		"regrown-at-once", "a stream that somebody deletes is created anew while the server is at that still",
+		"kv/account_api.go", "now.Sub(since) >= regrowAfter", "true", "./kv", "CreatedAnewAtOnce",
+	},
+	{
 		"failure-stays", "a plan within another that took too long goes on where the state is computed anew",
 		"machine/scope.go", "sc.failure = sc.base(), nil, nil\n", "_ = sc.base(), nil, sc.plan\n", "./machine", "RandomScopesThatStop",
 	},
