@@ -89,7 +89,7 @@ func TestTheGuidesConditionsAreInTheGrammar(t *testing.T) {
 	p, report := plan.Parse([]byte(catalog.Example), nil)
 	require.Empty(t, report.Problems)
 	require.Equal(t, 2, p.Language)
-	require.True(t, p.Steps[3].Regarded, "its failure is named")
+	require.True(t, p.Regarded(3), "its failure is named")
 	for _, condition := range []string{`$ref:a.total > 100 and not ($ref:a.country in ['DE'])`, `$ref:a.total > 100 and $status:b == 'succeeded'`} {
 		body, err := json.Marshal(map[string]any{"steps": []any{map[string]string{"id": "a", "tool": "t"}, map[string]string{"id": "b", "tool": "t"}, map[string]string{"id": "c", "tool": "t", "if": condition}}})
 		require.NoError(t, err)

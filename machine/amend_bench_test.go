@@ -47,3 +47,35 @@ func BenchmarkAmendment(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAmendmentStorm amends one run a thousand times, as its owner does: each amendment is considered, and then
+// counts. What it costs should not follow from what the run has already.
+func BenchmarkAmendmentStorm(b *testing.B) {
+	for _, size := range []int{10, 1000, 8000} {
+		b.Run(fmt.Sprint("steps=", size), func(b *testing.B) {
+			steps := make([]string, size)
+			for i := range steps {
+				steps[i] = fmt.Sprintf(`{"id":"s%d","tool":"t"}`, i)
+			}
+			p, report := plan.Parse([]byte(`{"open":true,"steps":[`+strings.Join(steps, ",")+`]}`), nil)
+			require.NotNil(b, p, "%v", report.Problems)
+			at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			b.ReportAllocs()
+			for b.Loop() {
+				m := machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}})
+				var out machine.Effects
+				m.Begin(&out)
+				for n := 1; n <= machine.MaxAmendments; n++ {
+					add := []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"id":"a%d","tool":"t","arguments":{"x":"$ref:s0"}}`, n))}
+					_, problems, err := machine.Consider(m, &machine.Amendment{Scope: "=", Revision: n, Add: add}, nil)
+					if err != nil || len(problems) > 0 {
+						b.Fatal(err, problems)
+					}
+					out.Reset()
+					m.Apply(machine.Record{Seq: uint64(n), Time: at, Amendment: &machine.Amendment{Scope: "=", Revision: n, Add: add}}, at, &out)
+				}
+				require.Nil(b, m.Amendments()[machine.MaxAmendments-1].Stale())
+			}
+		})
+	}
+}

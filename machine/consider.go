@@ -10,7 +10,7 @@ import (
 
 // Consider reads an amendment of a run as it would count if its record came now, against a catalog, and tells all that is
 // wrong with what it says at once. An error says that the scope can't be amended at all, whatever it says. Nothing changes.
-func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Amended, []fault.Problem, *fault.Error) {
+func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Addition, []fault.Problem, *fault.Error) {
 	x, ok := r.amendments.of(r, a)
 	if !ok {
 		return nil, nil, fault.New(fault.InvalidID, "there is no plan at %q, or it was not entered yet", a.Scope).
@@ -27,9 +27,9 @@ func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Amended, []fault.Prob
 	}
 	addition := x.addition()
 	addition.Gone, addition.Done = x.gone, x.takenOver
-	added, report := x.sc.plan.Amend(addition, c)
+	added, report := plan.Check(x.sc.plan, addition, c)
 	problems := append(append(x.unknown(), report.Problems...), x.guarded()...)
-	if added != nil && int(r.steps)+len(added.Plan.Steps)-len(x.sc.plan.Steps) > plan.MaxSteps {
+	if added != nil && int(r.steps)+added.More > plan.MaxSteps {
 		problems = append(problems, fault.Problem{
 			Code: fault.LimitExceeded, Path: "/add", Message: fmt.Sprintf("with these steps the run would have more than %d", plan.MaxSteps),
 			Hint: "run the parts as plans of their own",
@@ -58,9 +58,9 @@ func (x *amending) unknown() (problems []fault.Problem) {
 // guarded finds steps that people approve and the amendment would discard: who may reject them does so.
 func (x *amending) guarded() (problems []fault.Problem) {
 	above := x.approvedAbove()
-	for n := range x.sc.plan.Steps {
+	for _, n := range x.discarded() {
 		s := &x.sc.plan.Steps[n]
-		if i := x.sc.at(n); !x.a.discards(s.ID) || x.calls[i].state.terminal() || !above && !x.wantsPerson(s, i) {
+		if i := x.sc.at(n); x.calls[i].state.terminal() || !above && !x.wantsPerson(s, i) {
 			continue
 		}
 		problems = append(problems, fault.Problem{
@@ -69,6 +69,23 @@ func (x *amending) guarded() (problems []fault.Problem) {
 		})
 	}
 	return problems
+}
+
+// discarded returns the steps that the amendment names to be discarded, in the order of the plan.
+func (x *amending) discarded() (steps []int) {
+	if x.a.Rest {
+		for n := range x.sc.plan.Steps {
+			steps = append(steps, n)
+		}
+		return steps
+	}
+	for _, id := range x.a.Discard {
+		if n, known := x.sc.plan.Index(id); known {
+			steps = append(steps, n)
+		}
+	}
+	slices.Sort(steps)
+	return slices.Compact(steps)
 }
 
 // wantsPerson reports whether a step, or one within it, is approved by a person.
@@ -99,14 +116,14 @@ func (x *amending) approvedAbove() bool {
 }
 
 // AddedTools returns the tools that an amendment's steps call, each once.
-func AddedTools(x *plan.Amended) (names []string) {
+func AddedTools(x *plan.Addition) (names []string) {
 	add := func(s *plan.Step) {
 		if s.Tool != "" && !s.Ask && !slices.Contains(names, s.Tool) {
 			names = append(names, s.Tool)
 		}
 	}
-	for _, n := range x.Added {
-		s := &x.Plan.Steps[n]
+	for i := range x.Steps {
+		s := &x.Steps[i]
 		add(s)
 		if s.Plan != nil {
 			for inner := range s.Plan.All() {

@@ -44,7 +44,7 @@ func (sc *scope) reuseStep(r *Run, step int, res *Result, at time.Time) {
 	s.state, s.result, s.reused, s.decided = succeeded, res, true, instantOf(at)
 	sc.remaining--
 	sc.waves.settled(sc.plan.Steps[step].Depth)
-	for _, d := range sc.plan.Steps[step].Dependents {
+	for _, d := range sc.plan.Dependents(step) {
 		r.calls[sc.at(d)].missing--
 	}
 }

@@ -37,7 +37,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		out.Settled = append(out.Settled, s.Call)
 		sc.waves.settled(steps[x.step].Depth)
 		spoils := x.to != succeeded && !steps[x.step].Optional
-		for _, d := range steps[x.step].Dependents {
+		for _, d := range sc.plan.Dependents(x.step) {
 			dep := &r.calls[sc.at(d)]
 			dep.missing--
 			switch {
@@ -69,7 +69,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 // with it, and the step still counts.
 func (sc *scope) stops(step int, discarded bool) bool {
 	s := &sc.plan.Steps[step]
-	return sc.plan.OnFailure == plan.Stop && !s.Optional && !s.Regarded && !sc.stopping && !discarded
+	return sc.plan.OnFailure == plan.Stop && !s.Optional && !sc.plan.Regarded(step) && !sc.stopping && !discarded
 }
 
 // waves are those of a scope whose plan is scheduled so.

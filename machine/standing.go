@@ -111,12 +111,11 @@ func (r standing) interrupted() bool {
 // $error or $status, or, where all that refers to it otherwise had another alternative, the first of those. Who dealt
 // with nothing, because it did not succeed itself or was not taken, has handled nothing.
 func (r standing) handledBy(i int) int {
-	s := &r.plan.Steps[i]
 	if r.plan.Language == 1 || r.call(i).state != failed {
 		return -1
 	}
 	by, lost := -1, false
-	for _, d := range s.Dependents {
+	for _, d := range r.plan.Dependents(i) {
 		switch {
 		case r.plan.Steps[d].Regards(i) && r.call(d).state == succeeded:
 			return d

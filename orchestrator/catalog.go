@@ -354,7 +354,7 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 }
 
 // freeze returns what a run keeps of the tools that it used none of before.
-func (c *amendCatalog) freeze(x *plan.Amended) map[string]*wire.FrozenTool {
+func (c *amendCatalog) freeze(x *plan.Addition) map[string]*wire.FrozenTool {
 	tools := map[string]*wire.FrozenTool{}
 	for _, name := range machine.AddedTools(x) {
 		if c.r.start.Tools[name] == nil {

@@ -259,7 +259,7 @@ func droppedOf(r *run, p *plan.Plan, of machine.Numbers) (ids []string) {
 		again = false
 		for i := range p.Steps {
 			st := r.machine.Step(machine.Call{Step: of.Of(i)}, time.Time{})
-			wanted := slices.ContainsFunc(p.Steps[i].Dependents, func(d int) bool { return !dropped[d] })
+			wanted := slices.ContainsFunc(p.Dependents(i), func(d int) bool { return !dropped[d] })
 			if !dropped[i] && st.Discarded && st.Status != outcome.StepSucceeded && !wanted {
 				dropped[i], again = true, true
 				ids = append(ids, p.Steps[i].ID)

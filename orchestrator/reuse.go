@@ -161,7 +161,7 @@ func descendants(p *plan.Plan, from int, marked map[int]bool) {
 		work = work[:len(work)-1]
 		if !marked[i] {
 			marked[i] = true
-			work = append(work, p.Steps[i].Dependents...)
+			work = append(work, p.Dependents(i)...)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func unfinished(steps []outcome.Step, p *plan.Plan) map[int]bool {
 		st := &steps[i]
 		at, ok := indexOf(p, st)
 		if ok && (st.Status == outcome.StepSucceeded && st.FailedWithin() || p.Language > 1 && st.Status.Unsuccessful()) {
-			for _, d := range p.Steps[at].Dependents {
+			for _, d := range p.Dependents(at) {
 				descendants(p, d, marked)
 			}
 		}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -44,8 +42,42 @@ type Amended struct {
 	Offset int
 }
 
+// Addition are the steps of an amendment that could be made.
+type Addition struct {
+	// Steps are in the order of Amendment.Add. Nothing refers to them by the numbers in them.
+	Steps []Step
+	// More is how many steps the plan would have more.
+	More int
+}
+
 // amend is Plan.Amend.
 func amend(p *Plan, a *Amendment, c Catalog) (*Amended, Report) {
+	x := readAmendment(p, a, c)
+	if x.col.failed() {
+		return nil, x.abandon()
+	}
+	x.finish(x.says.output, x.says.outputSteps)
+	release(x.plan)
+	return &Amended{x.plan, x.order, x.offset}, x.report()
+}
+
+// Check reads an amendment as Plan.Amend does, and makes no plan of it: what that costs follows from the amendment, not
+// from the plan. The result is nil if and only if the report has problems.
+func Check(p *Plan, a *Amendment, c Catalog) (*Addition, Report) {
+	x := readAmendment(p, a, c)
+	if x.col.failed() {
+		return nil, x.abandon()
+	}
+	added := &Addition{More: len(x.plan.Steps) - len(p.Steps), Steps: make([]Step, len(x.order))}
+	for k, i := range x.order {
+		added.Steps[k] = x.plan.Steps[i]
+		added.Steps[k].iterations()
+	}
+	return added, x.abandon()
+}
+
+// readAmendment reads an amendment behind a plan.
+func readAmendment(p *Plan, a *Amendment, c Catalog) *amending {
 	x := &amending{amendment: a, base: p}
 	body, bad := a.document()
 	x.parser = newParser(body, c, Limits{}, &library{catalog: c, frozen: a.Templates})
@@ -56,10 +88,16 @@ func amend(p *Plan, a *Amendment, c Catalog) (*Amended, Report) {
 	case x.scan(body):
 		x.read()
 	}
-	if x.col.failed() {
-		return nil, x.report()
+	return x
+}
+
+// abandon lets go of what was read, and returns what is wrong with it.
+func (x *amending) abandon() Report {
+	r := x.report() // which names steps
+	if x.plan != nil && x.plan != x.base {
+		giveBack(x.plan)
 	}
-	return &Amended{x.plan, x.order, x.offset}, x.report()
+	return r
 }
 
 // document puts an amendment together as the parser reads it.
@@ -85,8 +123,12 @@ type amending struct {
 	amendment *Amendment
 	base      *Plan
 	again     map[int]bool // steps that are written anew
+	says      says
 	offset    int
 }
+
+// says is what an amendment says of what the plan returns.
+type says struct{ output, outputSteps bool }
 
 // read reads the added steps into a copy of the plan, and what it comes to.
 func (x *amending) read() {
@@ -97,7 +139,7 @@ func (x *amending) read() {
 	}
 	x.refs.input = above > 0
 	x.frame = frame{within: x.amendment.Scope, token: x.amendment.Scope, above: above, stepsAt: "/add", over: x.over}
-	x.copyBase()
+	x.plan = x.base
 	if !x.place(steps) {
 		return
 	}
@@ -110,40 +152,25 @@ func (x *amending) read() {
 	x.lookAround()
 	x.dependencies()
 	x.refersToGone()
-	x.outputs(outputSteps, output)
+	if output != 0 || outputSteps != 0 {
+		x.outputs(outputSteps, output)
+	}
 	x.cycles()
-	if !x.col.failed() {
-		x.finish(output != 0, outputSteps != 0)
-	}
+	x.says = says{output: output != 0, outputSteps: outputSteps != 0}
 }
 
-// copyBase makes a plan of its own of that which is there, whose steps are shared but for what follows from others.
-func (x *amending) copyBase() {
-	p := *x.base
-	p.Steps = slices.Clone(p.Steps)
-	p.calcs = slices.Clip(p.calcs)
-	if p.ids == nil {
-		p.ids = make(map[string]int32, len(p.Steps))
-		for i := range p.Steps {
-			p.ids[p.Steps[i].ID] = int32(i)
-		}
-	} else {
-		p.ids = maps.Clone(p.ids)
-	}
-	x.plan = &p
-}
-
-// place finds a number for each added step. It reports false where there are too many.
+// place finds a number for each added step, in a plan of its own. It reports false where there are too many.
 func (x *amending) place(steps int32) bool {
-	next := len(x.plan.Steps)
-	x.again = map[int]bool{}
+	n := len(x.base.Steps)
+	next := n
+	x.again, x.order = map[int]bool{}, []int{}
 	for v := steps + 1; v < x.tape[steps].Next; v = x.tape[v].Next {
 		i := x.takesPlaceOf(v)
 		if i < 0 || x.again[i] {
 			i = next
 			next++
 		} else {
-			x.again[i], x.plan.Steps[i] = true, Step{}
+			x.again[i] = true
 		}
 		x.order = append(x.order, i)
 	}
@@ -153,8 +180,14 @@ func (x *amending) place(steps int32) bool {
 		return false
 	}
 	x.expanded = next
-	x.plan.Steps = append(x.plan.Steps, make([]Step, next-len(x.plan.Steps))...)
-	x.steps = make([]stepNodes, next)
+	x.plan, x.free = extended(x.base, next-n, len(x.again) > 0), n
+	if len(x.again) > 0 { // those that were there may wait for added ones
+		x.free = 0
+	}
+	for i := range x.again {
+		x.plan.Steps[i] = Step{}
+	}
+	x.steps = make([]stepNodes, len(x.order), len(x.order)+1)
 	return true
 }
 
@@ -184,11 +217,11 @@ func (x *amending) takesPlaceOf(n int32) int {
 	if id == 0 || x.tape[id].Kind != jsontape.String {
 		return -1
 	}
-	i, there := x.plan.ids[x.str(id)]
-	if !there || int(i) >= len(x.base.Steps) || !x.amendment.Again(int(i)) {
+	i, there := x.base.Index(x.str(id))
+	if !there || !x.amendment.Again(i) {
 		return -1
 	}
-	return int(i)
+	return i
 }
 
 // refersToGone refuses what refers to a step that was discarded before anything came of it.
@@ -219,7 +252,7 @@ func (x *amending) finish(output, outputSteps bool) {
 		p.Output = p.byID()
 	}
 	for _, i := range x.order {
-		fillNeed(p, i, func(step int) []int { return x.steps[step].ordered })
+		fillNeed(p, i, func(step int) []int { return x.node(step).ordered })
 	}
 	if len(x.again) > 0 {
 		p.relink()
@@ -243,7 +276,6 @@ func (x *amending) keepOutputs(n int) {
 	if !p.AllOutputs || len(p.Steps) == n {
 		return
 	}
-	p.Outputs = slices.Clip(p.Outputs)
 	for i := n; i < len(p.Steps); i++ {
 		p.Outputs = append(p.Outputs, i)
 	}

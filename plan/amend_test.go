@@ -81,7 +81,8 @@ func TestAmendedPlanIsTheWhole(t *testing.T) {
 						require.EqualExportedValues(t, one.Plan.Steps, other.Plan.Steps)
 						one.Plan, other.Plan = nil, nil
 					}
-					one.Dependents, other.Dependents = append([]int{}, one.Dependents...), append([]int{}, other.Dependents...)
+					require.Equal(t, append([]int{}, whole.Dependents(i)...), append([]int{}, p.Dependents(i)...))
+					require.Equal(t, whole.Regarded(i), p.Regarded(i))
 					require.EqualExportedValues(t, one, other, "%s after %d", one.ID, cut)
 					require.Equal(t, filled(whole, i), filled(p, i), "%s after %d", one.ID, cut)
 					at, ok := p.Index(one.ID)
@@ -161,6 +162,9 @@ func TestAmendmentsHaveTheProblemsOfTheWhole(t *testing.T) {
 				p = x.Plan
 			}
 			x, report := p.Amend(&plan.Amendment{Add: rawSteps(t, strings.Join(all[cut:], ",")), Scope: subjects.RootScope}, tools)
+			checked, again := plan.Check(p, &plan.Amendment{Add: rawSteps(t, strings.Join(all[cut:], ",")), Scope: subjects.RootScope}, tools)
+			require.Equal(t, x == nil, checked == nil)
+			require.Equal(t, report, again, "what is only looked at has the same problems")
 			require.Equal(t, len(whole.Problems) > 0, x == nil)
 			require.Equal(t, whole.Problems, inTheWhole(report.Problems, cut), "%s\nfrom %d on", stepsOf(all), cut)
 			for _, problem := range report.Problems {
@@ -201,9 +205,9 @@ func TestAmendWritesAgain(t *testing.T) {
 	p := x.Plan
 	require.Equal(t, "y", p.Steps[1].Tool)
 	require.Equal(t, []int{4}, p.Steps[1].Deps)
-	require.Equal(t, []int{2, 3}, p.Steps[1].Dependents)
-	require.Empty(t, p.Steps[0].Dependents)
-	require.Equal(t, []int{1}, base.Steps[0].Dependents)
+	require.Equal(t, []int{2, 3}, p.Dependents(1))
+	require.Empty(t, p.Dependents(0))
+	require.Equal(t, []int{1}, base.Dependents(0))
 	require.Equal(t, 3, p.Depth)
 	require.Equal(t, []int{0, 1, 2, 3, 4}, p.Outputs)
 	whole := accepted(t, `{"concurrency":1,"steps":[{"id":"a","tool":"x"},{"id":"b","tool":"y","depends_on":["a2"]},{"id":"c","tool":"x","arguments":{"n":"$ref:b.n"}},`+
@@ -276,7 +280,7 @@ func TestAmendSurvivesAnything(t *testing.T) {
 		}
 		for i := range x.Plan.Steps {
 			for _, d := range x.Plan.Steps[i].Deps {
-				require.Contains(t, x.Plan.Steps[d].Dependents, i)
+				require.Contains(t, x.Plan.Dependents(d), i)
 				require.Less(t, x.Plan.Steps[d].Depth, x.Plan.Steps[i].Depth)
 			}
 		}

@@ -124,7 +124,7 @@ func (p *parser) flag(n int32, parent place) bool {
 
 // asks reads the question's text of a step, once all ids are known, and returns the number of references in it.
 func (p *parser) asks(i int) (refs int) {
-	n, s := p.steps[i].question, &p.plan.Steps[i]
+	n, s := p.node(i).question, &p.plan.Steps[i]
 	if n == 0 {
 		return 0
 	}
@@ -159,7 +159,7 @@ func (p *parser) wantsText(n int32, at string) bool {
 
 // questionAt returns the place of the text of a step's question.
 func (p *parser) questionAt(step int) string {
-	s := &p.steps[step]
+	s := p.node(step)
 	return p.below(p.below(p.stepAt(step), s.approval), s.question).String()
 }
 
@@ -189,7 +189,7 @@ func (p *parser) planApproval(n int32) {
 // questionsFit refuses options that mean nothing where a person is asked, or where nobody is.
 func (p *parser) questionsFit(i int) {
 	s, at := &p.plan.Steps[i], p.stepAt(i)
-	if a := p.steps[i].approval; a != 0 && s.Ask && s.Approval != nil {
+	if a := p.node(i).approval; a != 0 && s.Ask && s.Approval != nil {
 		p.invalid(p.below(at, a), "leave it out", "a step that asks a person needs no approval: nothing is done before the answer")
 	}
 	if s.Retry != nil && s.Ask {
@@ -197,7 +197,7 @@ func (p *parser) questionsFit(i int) {
 	}
 	if s.Approval != nil && s.Approval.ApproveOnTimeout && p.catalog != nil && !s.Ask && s.Tool != "" {
 		if t, _ := p.lookup(s.Tool); t.Approval {
-			p.invalid(p.below(at, p.steps[i].approval), `write "on_timeout": "reject"`, "the contract of "+quotedTool(s.Tool)+" asks for an approval, which no timeout can stand for")
+			p.invalid(p.below(at, p.node(i).approval), `write "on_timeout": "reject"`, "the contract of "+quotedTool(s.Tool)+" asks for an approval, which no timeout can stand for")
 		}
 	}
 }

@@ -270,7 +270,7 @@ func (c caller) body(i int) {
 	if s.Template == nil {
 		return
 	}
-	at := c.below(c.stepAt(i), c.steps[i].tool).String()
+	at := c.below(c.stepAt(i), c.node(i).tool).String()
 	if s.Agent() != nil {
 		c.agent(i, at)
 		return
@@ -339,7 +339,7 @@ func Order(p *Plan, step, other int) {
 		return
 	}
 	s.Deps = sortedOnce(append(slices.Clone(s.Deps), other))
-	d.Dependents = sortedOnce(append(slices.Clone(d.Dependents), step))
+	d.dependents = sortedOnce(append(slices.Clone(d.dependents), step))
 }
 
 // broken tells at a call why its template can't run.

@@ -184,7 +184,7 @@ func (r *expressionReader) target(text string) (target, bool) {
 	if t, is, ok := r.itemOf(to); is {
 		return t, ok
 	}
-	dep, known := r.plan.ids[to.id]
+	dep, known := r.plan.ids.find(to.id)
 	if !known {
 		r.unknown(of, to)
 		return target{}, false
@@ -216,7 +216,7 @@ func (r *expressionReader) unknown(of aspect, to ref) {
 	}
 	hint := r.idHint(r.step, to.id, func(id string) string { return fmt.Sprintf("%q", of.prefix()+id) })
 	for i := range to.id { // a-1, which is a name, as a difference
-		if _, known := r.plan.ids[to.id[:i]]; known && to.id[i] == '-' && i+1 < len(to.id) {
+		if _, known := r.plan.ids.find(to.id[:i]); known && to.id[i] == '-' && i+1 < len(to.id) {
 			hint = fmt.Sprintf("write `%s%s - %s` with spaces for a difference", of.prefix(), to.id[:i], to.id[i+1:])
 		}
 	}

@@ -16,7 +16,7 @@ func (p *parser) dependencies() {
 	f := newFlow(p)
 	for i := range p.dependents {
 		d := &p.dependents[i]
-		if p.steps[d.step].unsure {
+		if p.node(d.step).unsure {
 			continue
 		}
 		for _, dep := range p.tools[p.plan.Steps[d.step].Tool].DependsOn {
@@ -249,7 +249,7 @@ func (f *flow) carriers(name string) []bool {
 	all := make([]bool, len(f.p.plan.Steps))
 	var queue []int32
 	for i := range all {
-		if f.p.plan.Steps[i].Tool == name || f.p.steps[i].unsure {
+		if f.p.plan.Steps[i].Tool == name || f.p.node(i).unsure {
 			all[i] = true
 			queue = append(queue, int32(i))
 		}

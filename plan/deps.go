@@ -15,22 +15,22 @@ import (
 // stepDeps reads depends_on, the condition, the list and the arguments or the value of a step, once all ids are known.
 func (p *parser) stepDeps(i int) {
 	p.deps = p.deps[:0]
-	if n := p.steps[i].dependsOn; n != 0 {
+	if n := p.node(i).dependsOn; n != 0 {
 		p.dependsOn(i, n)
-		p.steps[i].ordered = slices.Clone(p.deps)
+		p.node(i).ordered = slices.Clone(p.deps)
 	}
-	if n := p.steps[i].condition; n != 0 {
+	if n := p.node(i).condition; n != 0 {
 		r := expressionReader{parser: p, step: i, at: p.below(p.stepAt(i), n).String, field: "if"}
 		p.plan.Steps[i].If = r.condition(n)
 	}
 	repeatReader{p}.until(i)
 	p.keepUses(i)
 	refs := p.list(i) + p.asks(i)
-	if n := p.steps[i].value; n != 0 {
+	if n := p.node(i).value; n != 0 {
 		valueReader{p}.read(i, n, refs)
 	} else {
 		p.refs.turn = p.plan.Steps[i].Repeat != nil
-		p.arguments(i, p.steps[i].arguments, refs)
+		p.arguments(i, p.node(i).arguments, refs)
 		p.refs.turn = false
 	}
 	if len(p.deps) > 0 {
@@ -59,7 +59,7 @@ func (p *parser) dependsOn(i int, n int32) {
 			continue
 		}
 		id := p.str(v)
-		dep, known := p.plan.ids[id]
+		dep, known := p.plan.ids.find(id)
 		if !known {
 			if p.col.wants(fault.UnknownRef) {
 				hint := p.idHint(i, id, strconv.Quote)
@@ -136,7 +136,7 @@ func (p *parser) nearIDs(step int, id string, ids []string) []string {
 
 // after is 0 for a step before the one in hand, 1 for one behind it.
 func (p *parser) after(step int, id string) int {
-	if int(p.plan.ids[id]) < step {
+	if p.plan.ids.at(id) < step {
 		return 0
 	}
 	return 1
@@ -146,7 +146,7 @@ func (p *parser) after(step int, id string) int {
 func (p *parser) idList() []string {
 	if p.ids == nil {
 		for i := range p.plan.Steps {
-			if id := p.plan.Steps[i].ID; subjects.ValidStepID(id) && int(p.plan.ids[id]) == i {
+			if id := p.plan.Steps[i].ID; subjects.ValidStepID(id) && p.plan.ids.at(id) == i {
 				p.ids = append(p.ids, id)
 			}
 		}
@@ -172,11 +172,11 @@ func (p *parser) arguments(i int, n int32, refs int) {
 		w.root = n
 	case jsontape.String:
 		if !p.innerText(&w, n) {
-			p.steps[i].unsure = true
+			p.node(i).unsure = true
 			return
 		}
 	default:
-		p.steps[i].unsure = true
+		p.node(i).unsure = true
 		p.col.addf(fault.InvalidArguments, p.argumentsAt(i), `write "arguments": {"name": value}`,
 			"arguments must be an object, but are %s", p.tape[n].Kind)
 		return
@@ -190,7 +190,7 @@ func (p *parser) arguments(i int, n int32, refs int) {
 // argumentsAt returns the place of a step's arguments, also where there are none.
 func (p *parser) argumentsAt(step int) string {
 	at := p.stepAt(step)
-	if n := p.steps[step].arguments; n != 0 {
+	if n := p.node(step).arguments; n != 0 {
 		return p.below(at, n).String()
 	}
 	return at.in("arguments").String()

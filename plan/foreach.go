@@ -45,7 +45,7 @@ const (
 // forEach reads what of a step's for_each stands by itself: all but the list. A for_each that is wrong still makes the
 // step one, so that references to items and entries raise no second problem.
 func (p *parser) forEach(i int) {
-	n := p.steps[i].forEach
+	n := p.node(i).forEach
 	if n == 0 {
 		return
 	}
@@ -56,7 +56,7 @@ func (p *parser) forEach(i int) {
 	}
 	at := p.below(p.stepAt(i), n)
 	m := p.fields(forEachLevel, n, at)
-	p.steps[i].in, p.steps[i].as = m[forEachIn], m[forEachAs]
+	p.node(i).in, p.node(i).as = m[forEachIn], m[forEachAs]
 	n = m[forEachAs]
 	switch {
 	case n == 0:
@@ -76,12 +76,12 @@ func (p *parser) list(i int) (refs int) {
 		return 0
 	}
 	p.nameTaken(i)
-	n := p.steps[i].in
+	n := p.node(i).in
 	if n == 0 {
 		p.noList(i)
 	}
 	if n == 0 || !p.isList(i, n) {
-		p.steps[i].unsure = true
+		p.node(i).unsure = true
 		return 0
 	}
 	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, list: true}
@@ -95,7 +95,7 @@ func (p *parser) list(i int) (refs int) {
 
 // noList reports a for_each without a list.
 func (p *parser) noList(i int) {
-	n := p.steps[i].forEach
+	n := p.node(i).forEach
 	at := p.below(p.stepAt(i), n)
 	if p.tape[n].Kind != jsontape.Object {
 		in := cmp.Or(p.listOf(i, n), `"$ref:<id>.<path>"`)
@@ -138,8 +138,8 @@ func (p *parser) listOf(i int, n int32) string {
 
 // asFrom says that an item's name stands under another key than "as", if id is that name.
 func (p *parser) asFrom(i int, id string) string {
-	n := p.steps[i].forEach
-	if n == 0 || p.tape[n].Kind != jsontape.Object || p.steps[i].as != 0 {
+	n := p.node(i).forEach
+	if n == 0 || p.tape[n].Kind != jsontape.Object || p.node(i).as != 0 {
 		return ""
 	}
 	for k := n + 1; k < p.tape[n].Next; k = p.tape[k+1].Next {
@@ -154,12 +154,12 @@ func (p *parser) asFrom(i int, id string) string {
 // nameTaken refuses an item of the same name as a step: a reference could mean either.
 func (p *parser) nameTaken(i int) {
 	as := p.plan.Steps[i].ForEach.As
-	step, taken := p.plan.ids[as]
+	step, taken := p.plan.ids.find(as)
 	if !taken {
 		return
 	}
-	at := p.below(p.stepAt(i), p.steps[i].forEach)
-	if n := p.steps[i].as; n != 0 {
+	at := p.below(p.stepAt(i), p.node(i).forEach)
+	if n := p.node(i).as; n != 0 {
 		at = p.below(at, n)
 	}
 	p.invalid(at, `choose a name that is no step's: "as": "each"`, fmt.Sprintf("the item is named %q, but so is step number %d", clip(as), step+1))
@@ -203,7 +203,7 @@ func (p *parser) isList(i int, n int32) bool {
 
 // listHint says how a list is written that is a string without a reference.
 func (p *parser) listHint(i int, text, form string) string {
-	if in := p.listOf(i, p.steps[i].in); in != "" {
+	if in := p.listOf(i, p.node(i).in); in != "" {
 		return "write " + in
 	}
 	if strings.HasPrefix(strings.TrimSpace(text), "[") {
@@ -214,7 +214,7 @@ func (p *parser) listHint(i int, text, form string) string {
 
 // listAt returns the place of the list of a for_each.
 func (p *parser) listAt(step int) place {
-	n := &p.steps[step]
+	n := p.node(step)
 	return p.below(p.below(p.stepAt(step), n.forEach), n.in)
 }
 

@@ -135,7 +135,7 @@ func allDigits(s string) bool {
 func trimSpace(s string) string { return strings.Trim(s, " \t\r\n") }
 
 func (p *parser) knownStep(id string) bool {
-	_, is := p.plan.ids[id]
+	_, is := p.plan.ids.find(id)
 	return is
 }
 
@@ -157,7 +157,7 @@ func (w *walker) foreignString(text string) bool {
 		w.warn("", fmt.Sprintf("%s is taken as text, not as a reference", shown), hint)
 		return false
 	}
-	w.p.steps[w.step].unsure = true
+	w.p.node(w.step).unsure = true
 	w.problem(fault.InvalidRef, fmt.Sprintf("%s is no reference: other marks than $ref: mean nothing here", shown), hint)
 	return true
 }
@@ -176,7 +176,7 @@ func (w *walker) refersTo(id string) bool {
 	p := w.p
 	if p.rightOf != w.step+1 {
 		p.rightOf, p.right = w.step+1, map[string]bool{}
-		n := &p.steps[w.step]
+		n := p.node(w.step)
 		item := ""
 		if f := p.plan.Steps[w.step].ForEach; f != nil {
 			item = f.As

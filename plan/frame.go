@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -26,6 +27,7 @@ type frame struct {
 
 	stepsAt   string // pointer of the array of steps
 	order     []int  // of an amendment: the numbers of the steps in that array; nil where they stand in their order
+	free      int    // steps from here on may wait for each other; those before were read, and wait for none of them
 	steps     []stepNodes
 	ids       []string // of the steps, once they were needed
 	selfLoops []int    // steps that refer to themselves; reported already
@@ -38,12 +40,35 @@ type frame struct {
 	dependents []dependent // steps that call a tool which depends on others
 }
 
+// node returns the parts of a step. Of one that was there before an amendment there are none.
+func (f *frame) node(i int) *stepNodes {
+	if f.order == nil {
+		return &f.steps[i]
+	}
+	if at := f.added(i); at >= 0 {
+		return &f.steps[at]
+	}
+	return &stepNodes{}
+}
+
+// added returns which of the steps that an amendment adds has a number: that behind the last for what its output is read
+// as, -1 for a step that was there before.
+func (f *frame) added(i int) int {
+	if f.shape == i+1 {
+		return len(f.order)
+	}
+	if at := i - f.free; f.free > 0 {
+		return max(at, -1) // all of them stand behind those that were there, in their order
+	}
+	return slices.Index(f.order, i)
+}
+
 // here is the place of the plan in hand.
 func (p *parser) here() place { return place{plan: p.at} }
 
 // subPlan reads the plan of a composite, in the same words as any plan. It sees its own steps and its input.
 func (p *parser) subPlan(i int) {
-	n := p.steps[i].plan
+	n := p.node(i).plan
 	if n == 0 {
 		caller{p}.body(i)
 		repeatReader{p}.around(i)
@@ -95,7 +120,7 @@ func (f *frame) outside(id string) string {
 func (f *frame) around(id string) (s *Step, deeper bool) {
 	for in := f; in.outer != nil; in = in.outer {
 		s = &in.outer.plan.Steps[in.of]
-		if _, beside := in.outer.plan.ids[id]; beside && s.ID != id || s.ForEach != nil && s.ForEach.As == id {
+		if _, beside := in.outer.plan.ids.find(id); beside && s.ID != id || s.ForEach != nil && s.ForEach.As == id {
 			return s, in != f
 		}
 	}
@@ -127,7 +152,7 @@ func (p *parser) complete() {
 	p.plan.Language = 1
 	if p.second || p.above > 0 {
 		p.plan.Language = 2
-		fillNeeds(p.plan, func(step int) []int { return p.steps[step].ordered })
+		fillNeeds(p.plan, func(step int) []int { return p.node(step).ordered })
 	}
 	if p.above > 0 && p.plan.Output == nil {
 		p.plan.Output = p.plan.byID()

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -15,7 +14,7 @@ const maxShown = 50
 // cycles reports each set of steps that wait for each other, once, by a shortest cycle through its first step. Steps
 // that wait for themselves were reported where that was found.
 func (p *parser) cycles() {
-	g := &sccs{steps: p.plan.Steps}
+	g := &sccs{steps: p.plan.Steps, from: p.free}
 	for _, set := range g.find() {
 		if p.col.wants(fault.Cycle) {
 			p.cycle(set, g.of)
@@ -23,7 +22,7 @@ func (p *parser) cycles() {
 	}
 }
 
-// cycle reports one set; of gives each step's set.
+// cycle reports one set; of gives the set of each step that may be in one.
 func (p *parser) cycle(set []int32, of []int32) {
 	start := set[0]
 	for _, s := range set {
@@ -55,7 +54,7 @@ func (p *parser) ring(start int, of []int32) []int {
 		s := queue[0] // never empty before start is reached: the set is strongly connected
 		queue = queue[1:]
 		for _, d := range p.plan.Steps[s].Deps {
-			if of[d] != of[start] {
+			if d < p.free || of[d-p.free] != of[start-p.free] {
 				continue
 			}
 			if d == start {
@@ -84,14 +83,14 @@ func unwind(from map[int]int, start, last int) []int {
 
 // placeOf returns the place where step refers to dep.
 func (p *parser) placeOf(step, dep int) string {
-	n := p.steps[step]
+	n := p.node(step)
 	if n.dependsOn != 0 && p.tape[n.dependsOn].Kind == jsontape.Array {
 		at := p.below(p.stepAt(step), n.dependsOn).String()
 		for i, v := 0, n.dependsOn+1; v < p.tape[n.dependsOn].Next; i, v = i+1, p.tape[v].Next {
 			if p.tape[v].Kind != jsontape.String {
 				continue
 			}
-			if d, ok := p.plan.ids[p.str(v)]; ok && int(d) == dep {
+			if d, ok := p.plan.ids.find(p.str(v)); ok && int(d) == dep {
 				return string(jsontape.AppendIndex([]byte(at), i))
 			}
 		}
@@ -141,7 +140,8 @@ func (w *walker) seekRef(dep int) string {
 // and dependencies.
 type sccs struct {
 	steps []Step
-	of    []int32 // each step's set, from 1
+	from  int     // the steps before wait for none from here on, and are in no set of several
+	of    []int32 // the set of each step from there on, from 1
 
 	index, low []int32 // order of discovery, from 1
 	stack      []int32
@@ -152,25 +152,28 @@ type sccs struct {
 
 // call is a step whose dependencies are being followed.
 type call struct {
-	step int32
-	next int // of its Deps
+	step int32 // counted from sccs.from
+	next int   // of its Deps
 }
 
 func (g *sccs) find() [][]int32 {
-	n := len(g.steps)
+	n := len(g.steps) - g.from
 	all := make([]int32, 3*n)
 	g.of, g.index, g.low = all[:n], all[n:2*n], all[2*n:]
 	counter := int32(0)
-	for s := range g.steps {
+	for s := range n {
 		if g.index[s] != 0 {
 			continue
 		}
 		g.enter(int32(s), &counter)
 		for len(g.calls) > 0 {
 			c := &g.calls[len(g.calls)-1]
-			if deps := g.steps[c.step].Deps; c.next < len(deps) {
-				d := int32(deps[c.next])
+			if deps := g.steps[g.from+int(c.step)].Deps; c.next < len(deps) {
+				d := int32(deps[c.next] - g.from)
 				c.next++
+				if d < 0 {
+					continue
+				}
 				if g.index[d] == 0 {
 					g.enter(d, &counter)
 				} else if g.of[d] == 0 {
@@ -211,7 +214,11 @@ func (g *sccs) leave(s int32) {
 		}
 	}
 	if len(g.stack)-from > 1 {
-		g.sets = append(g.sets, append([]int32(nil), g.stack[from:]...))
+		set := append([]int32(nil), g.stack[from:]...)
+		for i := range set {
+			set[i] += int32(g.from)
+		}
+		g.sets = append(g.sets, set)
 	}
 	g.stack = g.stack[:from]
 }
@@ -232,11 +239,11 @@ func (p *Plan) link() {
 	all := make([]int, total)
 	for i := range p.Steps {
 		n := int(counts[i])
-		p.Steps[i].Dependents, all = all[:0:n], all[n:]
+		p.Steps[i].dependents, all = all[:0:n], all[n:]
 	}
 	for i := range p.Steps { // in order, so that each list is sorted
 		for _, d := range p.Steps[i].Deps {
-			p.Steps[d].Dependents = append(p.Steps[d].Dependents, i)
+			p.Steps[d].dependents = append(p.Steps[d].dependents, i)
 		}
 	}
 	p.depths(0, waiting)
@@ -254,7 +261,7 @@ func (p *Plan) depths(first int, waiting []int32) {
 	for n := 0; n < len(queue); n++ {
 		s := &p.Steps[queue[n]]
 		p.Depth = max(p.Depth, s.Depth+1)
-		for _, d := range s.Dependents {
+		for _, d := range s.dependents {
 			p.Steps[d].Depth = max(p.Steps[d].Depth, s.Depth+1)
 			if waiting[d-first]--; waiting[d-first] == 0 {
 				queue = append(queue, d)
@@ -266,11 +273,11 @@ func (p *Plan) depths(first int, waiting []int32) {
 // relink is link for a plan that was linked before some steps were written anew.
 func (p *Plan) relink() {
 	for i := range p.Steps {
-		p.Steps[i].Depth, p.Steps[i].Regarded = 0, false
+		p.Steps[i].Depth, p.Steps[i].regarded = 0, false
 	}
 	for i := range p.Steps {
 		for _, d := range p.Steps[i].Named {
-			p.Steps[d].Regarded = true
+			p.Steps[d].regarded = true
 		}
 	}
 	p.Depth = 0
@@ -283,14 +290,37 @@ func (p *Plan) linkFrom(n int) {
 	for i := n; i < len(p.Steps); i++ {
 		s := &p.Steps[i]
 		for _, d := range s.Deps {
-			of := &p.Steps[d].Dependents
-			*of = append(slices.Clip(*of), i)
-			if d >= n {
-				waiting[i-n]++
-			} else {
+			if d < n {
+				p.growth.depend(p, d, i)
 				s.Depth = max(s.Depth, p.Steps[d].Depth+1)
+				continue
 			}
+			p.Steps[d].dependents = append(p.Steps[d].dependents, i)
+			waiting[i-n]++
 		}
 	}
 	p.depths(n, waiting)
+}
+
+// regard notes that a step is named by another.
+func (p *Plan) regard(step int) {
+	if p.growth != nil && step < p.growth.old {
+		p.growth.edit(step).regarded = true
+		return
+	}
+	p.Steps[step].regarded = true
+}
+
+// Dependents returns the steps that wait for one: indexes, sorted and unique. They must not be changed.
+func (p *Plan) Dependents(step int) []int {
+	if l := p.growth.link(step); l != nil && l.dependents != nil {
+		return l.dependents
+	}
+	return p.Steps[step].dependents
+}
+
+// Regarded reports whether some step names one by $error or $status, and thereby deals with its failure.
+func (p *Plan) Regarded(step int) bool {
+	l := p.growth.link(step)
+	return p.Steps[step].regarded || l != nil && l.regarded
 }

@@ -19,7 +19,7 @@ func TestGraph(t *testing.T) {
 	dependents := [][]int{{1, 2, 3}, {4}, {4, 5}, {5, 6}, {6}, {6}, {}}
 	for i := range p.Steps {
 		require.ElementsMatch(t, deps[i], p.Steps[i].Deps)
-		require.Equal(t, dependents[i], p.Steps[i].Dependents)
+		require.Equal(t, dependents[i], p.Dependents(i))
 	}
 	require.Equal(t, 4, p.Depth)
 	require.Equal(t, [][]int{{0}, {1, 2, 3}, {4, 5}, {6}}, p.Waves())
@@ -80,10 +80,10 @@ func TestRandomGraphsWithoutCycles(t *testing.T) {
 			require.Equal(t, g.depth(i), p.Steps[i].Depth, g.body)
 			deepest = max(deepest, p.Steps[i].Depth)
 			require.IsIncreasing(t, append([]int{-1}, p.Steps[i].Deps...))
-			require.IsIncreasing(t, append([]int{-1}, p.Steps[i].Dependents...))
+			require.IsIncreasing(t, append([]int{-1}, p.Dependents(i)...))
 			for j := range p.Steps {
 				require.Equal(t, g.edges[[2]int{i, j}], contains(p.Steps[i].Deps, j), g.body)
-				require.Equal(t, g.edges[[2]int{j, i}], contains(p.Steps[i].Dependents, j), g.body)
+				require.Equal(t, g.edges[[2]int{j, i}], contains(p.Dependents(i), j), g.body)
 			}
 		}
 		require.Equal(t, deepest+1, p.Depth)

@@ -299,7 +299,7 @@ func (w *walker) fitHint(t *target, at *site, is, takes []string) string {
 // eachHint says how a step runs once for each item of an array that it can't take as a whole; empty where that would
 // not do.
 func (w *walker) eachHint(t *target, at *site) string {
-	_, taken := w.p.plan.ids[defaultAs]
+	_, taken := w.p.plan.ids.find(defaultAs)
 	if w.list || taken || w.p.plan.Steps[w.step].ForEach != nil || !w.mayWrite(t) {
 		return ""
 	}

@@ -348,6 +348,6 @@ func (w *walker) targetOf(id string, path []elem) (t target, ok bool) {
 	if w.item != "" && id == w.item {
 		return target{step: theItem, path: path}, true
 	}
-	step, ok := w.p.plan.ids[id]
+	step, ok := w.p.plan.ids.find(id)
 	return target{step: int(step), path: path}, ok
 }

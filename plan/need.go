@@ -58,7 +58,7 @@ func fillNeed(p *Plan, i int, ordered func(step int) []int) {
 	slices.Sort(s.Named)
 	s.Named = slices.Compact(s.Named)
 	for _, d := range s.Named {
-		p.Steps[d].Regarded = true
+		p.regard(d)
 	}
 }
 

@@ -103,6 +103,7 @@ type Shape struct {
 func (p *parser) output(n int32) {
 	p.second = true
 	i := len(p.plan.Steps)
+	kept := len(p.steps)
 	p.plan.Steps, p.steps = append(p.plan.Steps, Step{}), append(p.steps, stepNodes{arguments: n})
 	p.shape, p.deps = i+1, p.deps[:0]
 	w := walker{p: p, step: i, src: p.src, tape: p.tape, root: n, any: true}
@@ -110,7 +111,7 @@ func (p *parser) output(n int32) {
 	w.compile(&shape.template)
 	shape.Waits = sortedOnce(p.deps)
 	shape.Reads, shape.TakesInput = shape.reads(), p.plan.Steps[i].TakesInput
-	p.plan.Steps, p.steps, p.shape = p.plan.Steps[:i], p.steps[:i], 0
+	p.plan.Steps, p.steps, p.shape = p.plan.Steps[:i], p.steps[:kept], 0
 	p.plan.Output, p.plan.Outputs, p.plan.AllOutputs = shape, shape.Reads, false
 }
 
@@ -173,7 +174,7 @@ func (p *parser) outputSteps(n int32) {
 			continue
 		}
 		id := p.str(v)
-		step, known := p.plan.ids[id]
+		step, known := p.plan.ids.find(id)
 		switch {
 		case !known:
 			if p.col.wants(fault.UnknownOutputStep) {

@@ -201,7 +201,7 @@ func (p *parser) readSteps(n int32) bool {
 	p.expanded += count
 	p.plan.Steps = make([]Step, count)
 	p.steps = make([]stepNodes, count)
-	p.plan.ids = make(map[string]int32, count)
+	p.plan.ids = newIDs(count)
 	i := 0
 	for v := n + 1; v < p.tape[n].Next; v = p.tape[v].Next {
 		p.step(i, v)

@@ -198,7 +198,7 @@ func TestPlanFields(t *testing.T) {
 	require.Equal(t, 90*time.Second, a.Timeout)
 	require.True(t, a.Optional)
 	require.Equal(t, &tool.Retry{MaxAttempts: 5, Backoff: &tool.Backoff{Strategy: tool.Constant, Initial: 500 * time.Millisecond, Max: 600 * time.Millisecond, Jitter: 0.5}}, a.Retry)
-	require.Equal(t, []int{1}, a.Dependents)
+	require.Equal(t, []int{1}, p.Dependents(0))
 	i, ok := p.Index("b")
 	require.True(t, ok)
 	require.Equal(t, 1, i)

@@ -202,8 +202,9 @@ type Plan struct {
 	// plan that is the document.
 	Offset int
 
-	ids   map[string]int32         // nil for few steps
-	calcs []*expression.Expression // of values
+	ids    ids                      // nil for few steps
+	calcs  []*expression.Expression // of values
+	growth *growth                  // of a plan that was amended; nil for any other
 }
 
 // Step is one step of a plan.
@@ -229,12 +230,8 @@ type Step struct {
 	TakesInput bool
 	// TakesLast says that its arguments refer to the result of the iteration before.
 	TakesLast bool
-	// Regarded says that some step names it so, and thereby deals with its failure.
-	Regarded bool
 	// Deps are the steps that it waits for, by reference or depends_on: indexes, sorted and unique.
 	Deps []int
-	// Dependents are the steps that wait for it: indexes, sorted and unique.
-	Dependents []int
 	// Depth is the wave: 0 for a step without dependencies, else one more than its deepest dependency.
 	Depth int
 	// Timeout is the longest from ready until final, queue and retries included; 0 for none.
@@ -259,7 +256,9 @@ type Step struct {
 	// Named are the steps that it names by $error or $status: indexes, sorted and unique.
 	Named []int
 
-	args template
+	dependents []int // Plan.Dependents, as far as they came with the step or before it
+	regarded   bool  // Plan.Regarded, likewise
+	args       template
 }
 
 // template is a step's arguments, its value or its list, ready to be filled in: head, and behind it each hole's value and the text
@@ -357,7 +356,7 @@ func (p *Plan) Find(token string) (s *Step, isItem, ok bool) {
 // Index returns the position of a step in Steps.
 func (p *Plan) Index(id string) (int, bool) {
 	if p.ids != nil {
-		i, ok := p.ids[id]
+		i, ok := p.ids.find(id)
 		return int(i), ok
 	}
 	i := slices.IndexFunc(p.Steps, func(s Step) bool { return s.ID == id })

@@ -62,7 +62,7 @@ type repeatReader struct{ *parser }
 
 // read reads what of a loop stands by itself: all but its until.
 func (p repeatReader) read(i int) {
-	n, s := p.steps[i].repeat, &p.plan.Steps[i]
+	n, s := p.node(i).repeat, &p.plan.Steps[i]
 	if n == 0 {
 		return
 	}
@@ -74,7 +74,7 @@ func (p repeatReader) read(i int) {
 		return
 	}
 	m := p.fields(repeatLevel, n, at)
-	p.steps[i].until = m[repeatUntil]
+	p.node(i).until = m[repeatUntil]
 	if most, ok := p.number(m[repeatMax], at, 1, MaxIterations, true); ok {
 		s.Repeat.Max = int(most)
 	}
@@ -101,11 +101,11 @@ func (p repeatReader) hint(n int32) string {
 // until reads the condition that ends a loop, once all ids are known. It knows the iteration, and of a for_each step the
 // item.
 func (p repeatReader) until(i int) {
-	n, s := p.steps[i].until, &p.plan.Steps[i]
+	n, s := p.node(i).until, &p.plan.Steps[i]
 	if n == 0 {
 		return
 	}
-	at := p.below(p.below(p.stepAt(i), p.steps[i].repeat), n)
+	at := p.below(p.below(p.stepAt(i), p.node(i).repeat), n)
 	r := expressionReader{parser: p.parser, step: i, at: at.String, field: "until"}
 	if s.ForEach != nil {
 		r.item = s.ForEach.As

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -201,7 +200,7 @@ func (p *parser) stepAt(i int) place {
 		return p.here()
 	}
 	if p.order != nil {
-		if i = slices.Index(p.order, i); i < 0 { // it was there before
+		if i = p.added(i); i < 0 { // it was there before
 			return p.here()
 		}
 	}

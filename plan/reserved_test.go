@@ -46,7 +46,7 @@ func TestReferencesToHowAStepEnded(t *testing.T) {
 		p, r := plan.Parse(withText(text), nil)
 		require.Empty(t, r.Problems, text)
 		require.Equal(t, 2, p.Language, text)
-		require.True(t, p.Steps[0].Regarded, text)
+		require.True(t, p.Regarded(0), text)
 		require.Equal(t, []string{plan.Language2}, p.Needs())
 	}
 	for _, text := range brokenEndedTexts {

@@ -25,7 +25,7 @@ func (p *parser) step(i int, n int32) {
 	from := int32(len(p.strangers))
 	m := p.fields(stepLevel, n, at)
 	s := &p.plan.Steps[i]
-	p.steps[i] = stepNodes{
+	*p.node(i) = stepNodes{
 		object: n, strangers: [2]int32{from, int32(len(p.strangers))}, arguments: m[stepArguments], dependsOn: m[stepDependsOn], tool: m[stepTool],
 		forEach: m[stepForEach], condition: m[stepIf], value: m[stepValue], approval: m[stepApproval], plan: m[stepPlan], repeat: m[stepRepeat],
 	}
@@ -35,7 +35,7 @@ func (p *parser) step(i int, n int32) {
 	s.Retry = p.retry(m[stepRetry], at)
 	p.forEach(i)
 	repeatReader{p}.read(i)
-	s.Approval, p.steps[i].question = p.approval(m[stepApproval], at, i)
+	s.Approval, p.node(i).question = p.approval(m[stepApproval], at, i)
 	p.questionsFit(i)
 	if o := m[stepOptional]; o != 0 {
 		s.Optional = p.flag(o, at)
@@ -64,7 +64,7 @@ func (p *parser) stepID(i int, n int32) {
 	if !subjects.ValidStepID(id) && p.col.wants(fault.InvalidID) {
 		p.col.add(fault.InvalidID, p.below(at, n).String(), fmt.Sprintf("%q is no step id", clip(id)), idGrammar(id))
 	}
-	if first, taken := p.plan.ids[id]; taken && p.order != nil && int(first) != i {
+	if first, taken := p.plan.ids.find(id); taken && p.order != nil && int(first) != i {
 		p.col.addf(fault.DuplicateStep, p.below(at, n).String(), fmt.Sprintf("give it another, as in %q: an id is used once in a run, unless its step waits and is discarded with this", clip(id)+"_2"),
 			"the id %q is used already", clip(id))
 		return
@@ -77,8 +77,8 @@ func (p *parser) stepID(i int, n int32) {
 }
 
 func (p *parser) know(i int, id string) {
-	if _, taken := p.plan.ids[id]; !taken {
-		p.plan.ids[id] = int32(i)
+	if _, taken := p.plan.ids.find(id); !taken {
+		p.plan.ids.note(id, i)
 	}
 }
 

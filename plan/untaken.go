@@ -93,4 +93,4 @@ func (p *parser) declaredAt(name, field string) ([]elem, bool) {
 }
 
 // toolAt returns the place of a step's tool.
-func (p *parser) toolAt(step int) string { return p.below(p.stepAt(step), p.steps[step].tool).String() }
+func (p *parser) toolAt(step int) string { return p.below(p.stepAt(step), p.node(step).tool).String() }

@@ -157,7 +157,7 @@ func (w calcReader) read(n, value int32) {
 		p.plan.calcs = append(p.plan.calcs, x)
 		h.calc = int32(len(p.plan.calcs))
 	} else {
-		p.steps[w.step].unsure = true
+		p.node(w.step).unsure = true
 	}
 	at := &w.tape[n]
 	w.cut.copyTo(int(at.Start))
@@ -201,7 +201,7 @@ func (w calcReader) seekIn(text string) {
 	for _, written := range x.References() {
 		_, start := w.p.refs.prefixOf(written)
 		to, _, _ := w.p.refs.parse(written, start)
-		if dep, known := w.p.plan.ids[to.id]; known && int(dep) == w.seek-1 && w.found == "" {
+		if dep, known := w.p.plan.ids.find(to.id); known && int(dep) == w.seek-1 && w.found == "" {
 			w.found = w.pointer() + "/$calc"
 		}
 	}

@@ -87,7 +87,7 @@ func (p *parser) seemsSteps() (string, bool) {
 
 // strangersOf returns the fields of a step that nobody knows.
 func (p *parser) strangersOf(i int) []stranger {
-	own := p.steps[i].strangers
+	own := p.node(i).strangers
 	return p.strangers[own[0]:own[1]]
 }
 
@@ -106,7 +106,7 @@ func (p *parser) idFrom(i int) string {
 		}
 	}
 	id := "step_" + strconv.Itoa(i+1)
-	if _, taken := p.plan.ids[id]; taken {
+	if _, taken := p.plan.ids.find(id); taken {
 		return "give it an id: 1 to 64 of A-Z a-z 0-9 _ -"
 	}
 	return fmt.Sprintf(`give it an id, such as "id": %q: 1 to 64 of A-Z a-z 0-9 _ -`, id)
@@ -124,7 +124,7 @@ func (p *parser) toolFrom(i int) string {
 		}
 	}
 	const form = `say which tool it calls: "tool": "…"`
-	switch s := &p.steps[i]; {
+	switch s := p.node(i); {
 	case p.fieldOf(s.object, "value") != 0: // null, which is as good as absent
 		return form + `; a value of null is written "value": {"$calc": "null"}`
 	case s.approval != 0:

@@ -284,7 +284,7 @@ func (w *walker) template(n int32, pieces []piece) {
 func (w *walker) reference(x piece, text bool, below string) {
 	p := w.p
 	if x.broken != nil {
-		p.steps[w.step].unsure = true
+		p.node(w.step).unsure = true
 		w.brokenRef(x.broken, below)
 		if w.seek == 0 { // the schema still checks what is around it
 			w.cut.hole(p, hole{text: text})
@@ -310,7 +310,7 @@ func (w *walker) reference(x piece, text bool, below string) {
 			p.targets = append(p.targets, target{theItem, r.of, r.path, r.text})
 			continue
 		}
-		dep, known := p.plan.ids[r.id]
+		dep, known := p.plan.ids.find(r.id)
 		if !known {
 			w.unknown(r, text, below)
 			continue
@@ -351,7 +351,7 @@ func itemEnds(r ref) *mistake {
 
 // takesWord notes that the step refers to the input of its plan, or to the iteration before, which may hold anything.
 func (w *walker) takesWord(of aspect) {
-	w.p.steps[w.step].unsure = true
+	w.p.node(w.step).unsure = true
 	s := &w.p.plan.Steps[w.step]
 	s.TakesInput = s.TakesInput || of == itsInput
 	s.TakesLast = s.TakesLast || of == itsLast
@@ -373,7 +373,7 @@ func (w *walker) brokenRef(x *mistake, below string) {
 
 // unknown reports a reference to no step.
 func (w *walker) unknown(r ref, text bool, below string) {
-	w.p.steps[w.step].unsure = true
+	w.p.node(w.step).unsure = true
 	if w.seek != 0 || !w.p.col.wants(fault.UnknownRef) {
 		return
 	}
@@ -403,7 +403,7 @@ func (w *walker) rootAt() string {
 	case w.list:
 		return w.p.listAt(w.step).String()
 	case w.calc:
-		return w.p.below(w.p.stepAt(w.step), w.p.steps[w.step].value).String()
+		return w.p.below(w.p.stepAt(w.step), w.p.node(w.step).value).String()
 	}
 	if w.asks {
 		return w.p.questionAt(w.step)
