@@ -1,6 +1,10 @@
 package client
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/stepjet/stepjet/fault"
+)
 
 // Amendment changes the plan of a run that goes on: steps are taken out of it and added, in this order.
 type Amendment struct {
@@ -40,4 +44,7 @@ type Amended struct {
 	// Waits says that it does nothing yet: its run's plan was submitted for an approval, and a person is asked about the
 	// amendment too (Questions), under the token of its scope. The same request again says what became of it.
 	Waits bool
+	// Warnings are what is odd about the added steps but harmless, such as fields that nobody knows. Their paths lead into
+	// the request: "/add/0/thought". They are told once, not where it stood before.
+	Warnings []fault.Problem
 }

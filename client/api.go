@@ -181,5 +181,5 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
-	return &Amended{Revision: reply.Revision, Steps: reply.Steps, Already: reply.Already, Waits: reply.Waits}, nil
+	return &Amended{Revision: reply.Revision, Steps: reply.Steps, Already: reply.Already, Waits: reply.Waits, Warnings: reply.Warnings}, nil
 }

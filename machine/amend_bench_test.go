@@ -67,9 +67,9 @@ func BenchmarkAmendmentStorm(b *testing.B) {
 				m.Begin(&out)
 				for n := 1; n <= machine.MaxAmendments; n++ {
 					add := []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"id":"a%d","tool":"t","arguments":{"x":"$ref:s0"}}`, n))}
-					_, problems, err := machine.Consider(m, &machine.Amendment{Scope: "=", Revision: n, Add: add}, nil)
-					if err != nil || len(problems) > 0 {
-						b.Fatal(err, problems)
+					_, report, err := machine.Consider(m, &machine.Amendment{Scope: "=", Revision: n, Add: add}, nil)
+					if err != nil || len(report.Problems) > 0 {
+						b.Fatal(err, report.Problems)
 					}
 					out.Reset()
 					m.Apply(machine.Record{Seq: uint64(n), Time: at, Amendment: &machine.Amendment{Scope: "=", Revision: n, Add: add}}, at, &out)

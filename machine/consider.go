@@ -9,33 +9,34 @@ import (
 )
 
 // Consider reads an amendment of a run as it would count if its record came now, against a catalog, and tells all that is
-// wrong with what it says at once. An error says that the scope can't be amended at all, whatever it says. Nothing changes.
-func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Addition, []fault.Problem, *fault.Error) {
+// wrong with what it says at once, and what is odd about it. An error says that the scope can't be amended at all, whatever
+// it says. Nothing changes.
+func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Addition, plan.Report, *fault.Error) {
 	x, ok := r.amendments.of(r, a)
 	if !ok {
-		return nil, nil, fault.New(fault.InvalidID, "there is no plan at %q, or it was not entered yet", a.Scope).
+		return nil, plan.Report{}, fault.New(fault.InvalidID, "there is no plan at %q, or it was not entered yet", a.Scope).
 			WithHint(`"=" is the plan of the run; that of a step is named by the step's token`)
 	}
 	if err := x.unamendable(); err != nil {
-		return nil, nil, err
+		return nil, plan.Report{}, err
 	}
 	if err := x.unapproved(); err != nil {
-		return nil, nil, err
+		return nil, plan.Report{}, err
 	}
 	if len(r.list) >= MaxAmendments && !a.only() {
-		return nil, nil, tooManyAmendments()
+		return nil, plan.Report{}, tooManyAmendments()
 	}
 	addition := x.addition()
 	addition.Gone, addition.Done = x.gone, x.takenOver
 	added, report := plan.Check(x.sc.plan, addition, c)
-	problems := append(append(x.unknown(), report.Problems...), x.guarded()...)
+	report.Problems = append(append(x.unknown(), report.Problems...), x.guarded()...)
 	if added != nil && int(r.steps)+added.More > plan.MaxSteps {
-		problems = append(problems, fault.Problem{
+		report.Problems = append(report.Problems, fault.Problem{
 			Code: fault.LimitExceeded, Path: "/add", Message: fmt.Sprintf("with these steps the run would have more than %d", plan.MaxSteps),
 			Hint: "run the parts as plans of their own",
 		})
 	}
-	return added, problems, nil
+	return added, report, nil
 }
 
 // takenOver reports whether the result of a step is from the run that this one tries again, whose tools may have declared

@@ -52,9 +52,11 @@ func TestAmend(t *testing.T) {
 	var problems wire.AmendProblems
 	require.NoError(t, json.Unmarshal(fault.As(err).Details, &problems), "%v", err)
 	require.Len(t, problems.Problems, 3)
-	x, err = amend(client.Amendment{Revision: 1, Add: raws(`{"id":"d","value":{"$calc":"$ref:b.n + 1"}}`), Output: []byte(`{"d":"$ref:d"}`), Close: true})
+	second := client.Amendment{Revision: 1, Add: raws(`{"id":"d","value":{"$calc":"$ref:b.n + 1"},"mood":"good"}`), Output: []byte(`{"d":"$ref:d"}`), Close: true}
+	x, err = amend(second)
 	require.NoError(t, err)
 	require.Equal(t, 2, x.Revision)
+	require.Equal(t, []fault.Problem{{Code: fault.UnknownField, Path: "/add/0/mood", Step: "d", Message: `"mood" is not a field of a step; it is ignored`}}, x.Warnings)
 	o, err := run.Wait(ctx(t))
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())

@@ -28,6 +28,7 @@ type amending struct {
 
 	looked   bool // for tools that this owner did not know
 	answered bool
+	warnings []fault.Problem // of what is added
 }
 
 func (a *amending) refuse(err error) {
@@ -114,17 +115,18 @@ func (a *amending) record(change wire.Change) {
 		return
 	}
 	catalog.permits = permits
-	x, problems, err := machine.Consider(a.r.machine, amendmentOf(at, &rec), catalog)
+	x, report, err := machine.Consider(a.r.machine, amendmentOf(at, &rec), catalog)
 	switch {
 	case err != nil:
 		a.refuse(err)
 		return
-	case len(problems) > 0:
+	case len(report.Problems) > 0:
 		if !a.looks(catalog.missing()) {
-			a.refuse(refusedFor(problems))
+			a.refuse(refusedFor(report.Problems))
 		}
 		return
 	}
+	a.warnings = report.Warnings
 	rec.Tools, rec.Needs = catalog.freeze(x), needsOfAmendment(a.r)
 	rec.Approved = a.approved && rec.Needs != nil
 	h, body, bad := rec.Message()
@@ -202,7 +204,7 @@ func (a *amending) tell(stands *machine.Amendment, already bool) {
 	default:
 		a.answered = true
 		a.s.reply(a.m, wire.AmendReply{
-			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already, Waits: stands.Waits(),
+			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already, Waits: stands.Waits(), Warnings: a.warnings,
 		}.Body())
 	}
 }

@@ -207,11 +207,14 @@ type AmendReply struct {
 	// Waits says that it does nothing yet: a person is asked, whose question goes by the scope. Who asks again is told what
 	// became of it.
 	Waits bool `json:"waits,omitempty"`
+	// Warnings are what is odd about the added steps but harmless, with paths into the request. They are told to who has it
+	// recorded, and to nobody who asks for the same again.
+	Warnings []fault.Problem `json:"warnings,omitempty"`
 }
 
 // Body writes the answer.
 func (a AmendReply) Body() []byte {
-	body, _ := json.Marshal(a) // strings and numbers: it can't fail
+	body, _ := json.Marshal(a) // texts and numbers: it can't fail
 	return body
 }
 

@@ -77,7 +77,10 @@ func TestAmendRequestForms(t *testing.T) {
 		return nats.Msg{Header: wire.Versioned(), Data: body}
 	})
 	for name, reply := range map[string]wire.AmendReply{
-		"amend_reply":       {Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Already: true},
+		"amend_reply": {Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Already: true},
+		"amend_reply_warnings": {Run: "order-42", Scope: "=", Revision: 3, Steps: 7, Warnings: []fault.Problem{
+			{Code: fault.UnknownField, Path: "/add/0/thought", Step: "walk", Message: `"thought" is not a field of a step; it is ignored`},
+		}},
 		"amend_reply_waits": {Run: "order-42", Scope: "day=2/plan", Revision: 3, Steps: 7, Waits: true},
 	} {
 		golden(t, name, wire.Versioned(), reply.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {

@@ -195,10 +195,27 @@ func allProblems(err error) error {
 	return &all
 }
 
+// amendWarning is a warning of an amendment in one line.
+func amendWarning(w fault.Problem) string {
+	shown := w.Path + ": " + w.Message
+	if w.Step != "" {
+		shown = w.Step + ", " + shown
+	}
+	if w.Hint != "" {
+		shown += "; " + w.Hint
+	}
+	return shown
+}
+
 func showAmended(a *app, run string, c *client.Amendment, x *client.Amended) error {
 	scope := cmp.Or(c.Scope, subjects.RootScope)
 	if a.json() {
-		return a.printJSON(wire.AmendReply{Run: run, Scope: scope, Revision: x.Revision, Steps: x.Steps, Already: x.Already, Waits: x.Waits})
+		return a.printJSON(wire.AmendReply{
+			Run: run, Scope: scope, Revision: x.Revision, Steps: x.Steps, Already: x.Already, Waits: x.Waits, Warnings: x.Warnings,
+		})
+	}
+	for _, w := range x.Warnings {
+		a.say("%s %s", a.errStyle.yellow("warning"), oneLine(amendWarning(w)))
 	}
 	if x.Waits {
 		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s waits for an approval: stepjet questions show %s %s\n", oneLine(run), oneLine(scope),

@@ -152,7 +152,9 @@ func TestWhatStandsOfAnAmendmentByHand(t *testing.T) {
 	h.fails(rejected, "approve", "r", "=", "--by", "bob")
 	h.fails([]string{"already_finished:", "Rejected by alice"}, "questions", "show", "r", "=")
 
-	h.does(`{"id":"c","tool":"echo"}`, "amend", "r", "--add", "-")
+	_, odd, code := h.said(`{"id":"c","tool":"echo","mood":"good"}`, "amend", "r", "--add", "-")
+	require.Zero(t, code, odd)
+	require.Contains(t, odd, `warning c, /add/0/mood: "mood" is not a field of a step; it is ignored`)
 	h.asked("r", "=", 2)
 	h.answers("r", "=", "approve", "r", "=", "--by", "carol")
 	require.Contains(t, h.does("", "approve", "r", "=", "--by", "carol"), "approved by carol")
