@@ -119,7 +119,7 @@ func (s *Archive) BlobNamed(ctx context.Context, bucket, name string, most int64
 	err = s.patiently(ctx, name, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, int(most))
 		defer cancel()
-		info, err := s.blobInfo(ctx, bucket, name)
+		info, err := s.objectInfo(ctx, bucket, name)
 		if err != nil {
 			return err
 		}
@@ -134,6 +134,66 @@ func (s *Archive) BlobNamed(ctx context.Context, bucket, name string, most int64
 		return err
 	})
 	return data, err
+}
+
+// PutNamed stores data under a name that whoever stores it would give it, and that others look it up by: once, so that
+// who comes second writes nothing, or takes out again what it wrote. same is false where something else lies there
+// already, which stays: whoever named that one by its digest finds it. Errors as those of PutBlob.
+func (s *Archive) PutNamed(ctx context.Context, bucket, name string, data []byte) (same bool, err error) {
+	if len(data) > MaxBlob {
+		return false, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
+	}
+	if !ofTenant(bucket, name) {
+		return false, anothersBucket(bucket, name)
+	}
+	o := newObject(s.account, bucket, name, data)
+	info, err := o.described(ctx)
+	if err != nil || info != nil {
+		return o.isOf(info), err
+	}
+	err = s.retry(ctx, func(ctx context.Context) error {
+		ctx, cancel := blobTime(ctx, len(data))
+		defer cancel()
+		return o.put(ctx)
+	})
+	if err != nil || !o.taken { // after an error, the name may stand for these chunks: they stay
+		return err == nil, err
+	}
+	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {
+		if info, err = o.described(ctx); err != nil || info != nil {
+			break
+		}
+		if !s.pause(ctx, wait.Next()) { // a replica that lags behind
+			return false, context.Cause(ctx)
+		}
+	}
+	if err == nil && info.NUID != o.nuid { // else it was an answer that was lost
+		o.removeFrom(context.WithoutCancel(ctx), subjects.BlobChunksOf(bucket, o.nuid))
+	}
+	return o.isOf(info), err
+}
+
+// described returns what is said of an object's name; nil where nothing is.
+func (o *object) described(ctx context.Context) (info *jetstream.ObjectInfo, err error) {
+	err = o.s.retry(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		info, err = o.s.objectInfo(ctx, o.bucket, o.name)
+		return err
+	})
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return nil, nil
+	case fault.Internal, fault.NewerVersion: // nothing that could be read
+		return &jetstream.ObjectInfo{}, nil
+	}
+	return info, err
+}
+
+// isOf reports whether what is said of a name says that it has these bytes. Whoever reads them holds them against the
+// digest.
+func (o *object) isOf(info *jetstream.ObjectInfo) bool {
+	return info != nil && info.Digest == o.digest() && info.Size == uint64(len(o.data))
 }
 
 // findBlob reads a blob. It is there before its handle is, but a replica that answers may not know it yet.
@@ -166,7 +226,7 @@ func (s *Archive) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, erro
 	if h.NUID != "" {
 		return s.readChunks(ctx, h.NUID, uint32(h.Chunks), h)
 	}
-	info, err := s.blobInfo(ctx, h.Bucket, h.Name)
+	info, err := s.objectInfo(ctx, h.Bucket, h.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +236,8 @@ func (s *Archive) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, erro
 	return s.readChunks(ctx, info.NUID, info.Chunks, h)
 }
 
-// blobInfo returns what the object store says of a name.
-func (s *Archive) blobInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+// objectInfo returns what the object store says of a name.
+func (s *account) objectInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
 	e, err := s.readDirect(ctx, subjects.BlobsStream(bucket), subjects.BlobMetaOf(bucket, name))
 	if err != nil {
 		return nil, err
@@ -288,6 +348,7 @@ type object struct {
 	sent   int    // bytes that are stored
 	chunks int    // in so many chunks
 	last   uint64 // the sequence of the last one
+	taken  bool   // its name stood for something before, perhaps by an earlier try
 }
 
 func newObject(s *account, bucket, name string, data []byte) *object {
@@ -297,6 +358,9 @@ func newObject(s *account, bucket, name string, data []byte) *object {
 // freshObject names the chunks of an object. No other name can be told from it, as with nuid.Next, whose next one
 // somebody could write to first.
 func freshObject() string { return nuid.New().Next() }
+
+// digest is that of the bytes, as the object store writes it.
+func (o *object) digest() string { return "SHA-256=" + base64.URLEncoding.EncodeToString(o.sum[:]) }
 
 // handle returns what travels in place of the bytes.
 func (o *object) handle() *outcome.Handle {
@@ -366,7 +430,7 @@ func (o *object) describe(ctx context.Context) error {
 	info := jetstream.ObjectInfo{
 		ObjectMeta: jetstream.ObjectMeta{Name: o.name, Headers: wire.Versioned(), Opts: &jetstream.ObjectMetaOptions{ChunkSize: chunkSize}},
 		Bucket:     cmp.Or(o.bucket, subjects.BlobsBucket), NUID: o.nuid, Size: uint64(len(o.data)), Chunks: uint32(o.chunks),
-		Digest: "SHA-256=" + base64.URLEncoding.EncodeToString(o.sum[:]),
+		Digest: o.digest(),
 	}
 	body, err := json.Marshal(info)
 	if err != nil {
@@ -375,6 +439,7 @@ func (o *object) describe(ctx context.Context) error {
 	msg := &nats.Msg{Subject: subjects.BlobMetaOf(o.bucket, o.name), Header: wire.Versioned(), Data: body}
 	_, err = o.publish(ctx, msg, jetstream.WithExpectLastSequencePerSubject(0))
 	if apiCode(err) == codeWrongLastSequence {
+		o.taken = true
 		return nil // by an earlier try; or somebody else took the name, by which no handle is read
 	}
 	return err
@@ -383,12 +448,18 @@ func (o *object) describe(ctx context.Context) error {
 // remove takes out what was stored of an object that nobody has a handle of. Orchestrators may; what a worker leaves
 // expires.
 func (o *object) remove(ctx context.Context) {
-	if o.s.limited || o.nuid == "" {
+	if o.nuid != "" {
+		o.removeFrom(ctx, subjects.BlobMetaOf(o.bucket, o.name), subjects.BlobChunksOf(o.bucket, o.nuid))
+	}
+}
+
+func (o *object) removeFrom(ctx context.Context, all ...string) {
+	if o.s.limited {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, subject := range []string{subjects.BlobMetaOf(o.bucket, o.name), subjects.BlobChunksOf(o.bucket, o.nuid)} {
+	for _, subject := range all {
 		err := o.s.purge(ctx, subjects.BlobsStream(o.bucket), purgeRequest{Subject: subject})
 		if err != nil {
 			o.s.cfg.Logger.Debug("a blob could not be removed; it will expire", "name", o.name, "error", err)

@@ -3,10 +3,12 @@ package kv
 import (
 	"bytes"
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
@@ -81,7 +83,7 @@ func TestABlobIsReadNoFurtherThanItsHandleSays(t *testing.T) {
 
 	before := *h
 	before.NUID, before.Chunks = "", 0
-	stored, err := s.Archive.blobInfo(t.Context(), "", name)
+	stored, err := s.Archive.objectInfo(t.Context(), "", name)
 	require.NoError(t, err)
 	stored.Size = 10
 	body, err := json.Marshal(stored)
@@ -98,7 +100,7 @@ func TestAHandleIsReadWhateverIsSaidOfItsName(t *testing.T) {
 	data := bytes.Repeat([]byte("genuine "), 200<<10)
 	h := s.put("t/r/1/s/1/x", data)
 	other := s.put("t/r/1/s/2/x", []byte("forged"))
-	forged, err := s.Archive.blobInfo(t.Context(), "", other.Name)
+	forged, err := s.Archive.objectInfo(t.Context(), "", other.Name)
 	require.NoError(t, err)
 	forged.Name = h.Name
 	body, err := json.Marshal(forged)
@@ -180,6 +182,47 @@ func TestWhatAMessageSaysOfItselfIsNotBelieved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, subject, e.Subject)
 	require.NotZero(t, e.Seq)
+}
+
+// TestANamedBlobIsStoredOnce: who comes second, or again, writes nothing and learns whether the same lies there.
+func TestANamedBlobIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	const name = "t/r/1/=part.a.0"
+	data := bytes.Repeat([]byte("part "), 300<<10)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			same, err := s.Archive.PutNamed(t.Context(), "", name, data)
+			assert.NoError(t, err)
+			assert.True(t, same)
+		})
+	}
+	all.Wait()
+	info, err := s.Archive.objectInfo(t.Context(), "", name)
+	require.NoError(t, err)
+	require.EqualValues(t, info.Chunks+1, s.counted("$O.blobs.>"), "the chunks of one, and what is said of it")
+	got, err := s.Archive.BlobNamed(t.Context(), "", name, MaxBlob)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got))
+
+	same, err := s.Archive.PutNamed(t.Context(), "", name, []byte("other"))
+	require.NoError(t, err)
+	require.False(t, same)
+	got, err = s.Archive.BlobNamed(t.Context(), "", name, MaxBlob)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, got), "what was there stays")
+	_, err = s.Archive.PutNamed(t.Context(), "blobs-other", name, data)
+	require.Error(t, err)
+
+	// the answer to what is said of a name is lost: its chunks are not taken for another's
+	o := newObject(s.account, "", "t/r/1/=part.a.1", data)
+	require.NoError(t, o.put(t.Context()))
+	require.NoError(t, o.put(t.Context()))
+	require.True(t, o.taken)
+	info, err = o.described(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, o.nuid, info.NUID)
 }
 
 // TestNoHeaderRemovesWhatOthersStored: every stream but those that orchestrators alone write to refuses a rollup.
