@@ -119,7 +119,7 @@ func (s *Archive) BlobNamed(ctx context.Context, bucket, name string, most int64
 	err = s.patiently(ctx, name, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, int(most))
 		defer cancel()
-		info, err := s.objectInfo(ctx, bucket, name)
+		info, err := s.blobInfo(ctx, bucket, name)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (o *object) described(ctx context.Context) (info *jetstream.ObjectInfo, err
 	err = o.s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		info, err = o.s.objectInfo(ctx, o.bucket, o.name)
+		info, err = o.info(ctx)
 		return err
 	})
 	switch fault.CodeOf(err) {
@@ -226,7 +226,7 @@ func (s *Archive) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, erro
 	if h.NUID != "" {
 		return s.readChunks(ctx, h.NUID, uint32(h.Chunks), h)
 	}
-	info, err := s.objectInfo(ctx, h.Bucket, h.Name)
+	info, err := s.blobInfo(ctx, h.Bucket, h.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +236,13 @@ func (s *Archive) readBlob(ctx context.Context, h *outcome.Handle) ([]byte, erro
 	return s.readChunks(ctx, info.NUID, info.Chunks, h)
 }
 
-// objectInfo returns what the object store says of a name.
-func (s *account) objectInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+// blobInfo returns what the object store says of a name.
+func (s *Archive) blobInfo(ctx context.Context, bucket, name string) (*jetstream.ObjectInfo, error) {
+	return (&object{s: s.account, bucket: bucket, name: name}).info(ctx)
+}
+
+func (o *object) info(ctx context.Context) (*jetstream.ObjectInfo, error) {
+	s, bucket, name := o.s, o.bucket, o.name
 	e, err := s.readDirect(ctx, subjects.BlobsStream(bucket), subjects.BlobMetaOf(bucket, name))
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func TestABlobIsReadNoFurtherThanItsHandleSays(t *testing.T) {
 
 	before := *h
 	before.NUID, before.Chunks = "", 0
-	stored, err := s.Archive.objectInfo(t.Context(), "", name)
+	stored, err := s.Archive.blobInfo(t.Context(), "", name)
 	require.NoError(t, err)
 	stored.Size = 10
 	body, err := json.Marshal(stored)
@@ -100,7 +100,7 @@ func TestAHandleIsReadWhateverIsSaidOfItsName(t *testing.T) {
 	data := bytes.Repeat([]byte("genuine "), 200<<10)
 	h := s.put("t/r/1/s/1/x", data)
 	other := s.put("t/r/1/s/2/x", []byte("forged"))
-	forged, err := s.Archive.objectInfo(t.Context(), "", other.Name)
+	forged, err := s.Archive.blobInfo(t.Context(), "", other.Name)
 	require.NoError(t, err)
 	forged.Name = h.Name
 	body, err := json.Marshal(forged)
@@ -199,7 +199,7 @@ func TestANamedBlobIsStoredOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	info, err := s.Archive.objectInfo(t.Context(), "", name)
+	info, err := s.Archive.blobInfo(t.Context(), "", name)
 	require.NoError(t, err)
 	require.EqualValues(t, info.Chunks+1, s.counted("$O.blobs.>"), "the chunks of one, and what is said of it")
 	got, err := s.Archive.BlobNamed(t.Context(), "", name, MaxBlob)

@@ -173,7 +173,7 @@ func TestDocumentForms(t *testing.T) {
 	same := func(nats.Msg) nats.Msg { return nats.Msg{Header: wire.Versioned()} } // its subject says all
 	h, err := w.s.Archive.PutBlob(w.ctx(), "", "acme/order/7/a/1/X", []byte("bytes"))
 	require.NoError(t, err)
-	info, err := w.s.Archive.objectInfo(w.ctx(), "", h.Name)
+	info, err := w.s.Archive.blobInfo(w.ctx(), "", h.Name)
 	require.NoError(t, err)
 	wiretest.RoundTrip(t, *update, "blob", nats.Msg{Header: info.Headers}, wiretest.Ignored, same)
 	chunk, err := w.s.readDirect(w.ctx(), subjects.BlobsStream(""), subjects.BlobChunksOf("", h.NUID))

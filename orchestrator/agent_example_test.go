@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/orchestrator"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -70,7 +71,7 @@ func Example_agent() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	worker.Handle(w, "planner", planner)
+	worker.Handle(w, "planner", planner, worker.Contract(tool.Orchestration{Request: tool.WholeRequest})) // it reads no parts
 	worker.Handle(w, "forecast", func(_ context.Context, in struct {
 		City string `json:"city"`
 	}) (map[string]any, error) {

@@ -1,10 +1,12 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
+	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
@@ -56,14 +58,14 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
-	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
+	send := ag.sender(r, d.Call, x)
 	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
 		var args, result json.RawMessage
 		l, err := x.read(ctx, ag.values)
 		switch {
 		case err != nil:
 		case own:
-			args, err = l.Ask(round, name)
+			args, err = send(ctx, l, round)
 		default:
 			if args, err = ag.values.arguments(ctx, &in); err == nil {
 				args, result, err = l.Ready(round, path, since, args)
@@ -89,6 +91,31 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		})
 	})
 	return false
+}
+
+// sender returns what makes the request of a planner, and stores the parts that it names before it is sent. Those are made
+// of the records, so whoever makes them finds what others have stored of them.
+func (ag *agentry) sender(r *run, planner machine.Call, x *looked) func(context.Context, *agents.Loop, int) ([]byte, *fault.Error) {
+	its, bucket, there := r.agents, r.bucket(), r.agents.parts[x.name]
+	whole := r.machine.Contract(planner.Step).WholeRequest
+	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
+	return func(ctx context.Context, l *agents.Loop, round int) ([]byte, *fault.Error) {
+		asked, err := l.Ask(round, name)
+		switch {
+		case err != nil:
+			return nil, err
+		case whole:
+			return asked.Whole()
+		}
+		args, bad := asked.Sent(there, func(p request.Part) (bool, error) { return ag.values.keep(ctx, bucket, p.Name, p.Bytes) })
+		if bad != nil { // also when stopping: then nobody looks at it
+			return nil, fault.As(bad)
+		}
+		if bytes.Equal(args, asked.Request) {
+			ag.post(func() { its.parts[x.name] = max(its.parts[x.name], round) })
+		}
+		return args, nil
+	}
 }
 
 // answer records what a call came to that is not made.

@@ -115,12 +115,13 @@ type agentsOf struct {
 	asking    map[machine.Dispatch]bool // the gate, or making the request of a planner
 	deciding  map[machine.Call]bool     // rounds, by their agents
 	contracts map[string]*tool.Contract // of the tools that the run froze
+	parts     map[string]int            // how many parts of requests are known to be stored, by the agents' tokens
 }
 
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, parts: map[string]int{},
 	}
 }
 

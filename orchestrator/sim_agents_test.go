@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
@@ -105,6 +107,12 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 		return reference.Reply{Body: []byte(`{"output":null}`)}
 	}
 	w.stats["a planner was asked"]++
+	whole, err := parts.NewKeeper(parts.DefaultKept).Whole(context.Background(), args, func(_ context.Context, name string) ([]byte, error) {
+		return w.blobs[name], nil
+	})
+	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round {
+		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
+	}
 	if r.Round == 0 {
 		return reference.Reply{Body: fmt.Appendf(nil, simScript[0], w.seed%97)}
 	}
@@ -155,6 +163,14 @@ func (t *truths) roundOffered(subject string, body []byte) {
 		t.w.stats["a round was made by two"]++
 	}
 	t.rounds[subject] = bytes.Clone(body)
+}
+
+// partOffered is the part of a request that an owner wants to store: all make the same.
+func (t *truths) partOffered(name string, body []byte) {
+	if first := t.rounds[name]; first != nil && !bytes.Equal(first, body) {
+		t.w.violate("A6", "the part %s is %s, and was %s", name, body, first)
+	}
+	t.rounds[name] = bytes.Clone(body)
 }
 
 // roundRecorded checks that a round is decided once, when its planner has answered.

@@ -402,6 +402,21 @@ func (s *simStore) PutBlob(_ context.Context, bucket, name string, data []byte) 
 	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Bucket: bucket}, nil
 }
 
+// PutNamed stores what others would make of the same records: all owners make the same.
+func (s *simStore) PutNamed(_ context.Context, bucket, name string, data []byte) (same bool, err error) {
+	s.w.truths.partOffered(name, data)
+	err = s.do("store the part "+name, func() {
+		if s.w.blobs[name] == nil {
+			s.w.blobs[name] = data
+			s.w.stats["a part was stored"]++
+		} else {
+			s.w.stats["a part was there already"]++
+		}
+		same = bytes.Equal(s.w.blobs[name], data)
+	})
+	return same, err
+}
+
 func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err error) {
 	if tenant, _, _ := strings.Cut(h.Name, "/"); !subjects.OwnBlobs(h.Bucket, tenant) {
 		panic("a handle of " + h.Name + " names the bucket " + h.Bucket)

@@ -100,6 +100,19 @@ func (v *values) put(ctx context.Context, bucket string, name func(unique string
 	}
 }
 
+// keep stores a blob under the name that everybody would give it, unless it is there, trying until it is stored or ctx
+// ends. same is false where something else lies there.
+func (v *values) keep(ctx context.Context, bucket, name string, data []byte) (same bool, err error) {
+	for {
+		same, err = v.store.PutNamed(ctx, bucket, name, data)
+		if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.TooLarge {
+			return same, err
+		}
+		v.log.Warn("a blob can't be stored: trying again", "blob", name, "bytes", len(data), "error", err)
+		v.clock.Pause(ctx, time.Second)
+	}
+}
+
 // value reads a successful result that lies in a blob, as the JSON it stands for. One that was said to be checked may
 // turn out to be none only now.
 func (v *values) value(ctx context.Context, h *outcome.Handle, text bool) ([]byte, *fault.Error) {

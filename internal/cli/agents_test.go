@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -41,7 +42,7 @@ func planning(t *testing.T, url string) {
 			return nil, worker.Terminal(errors.New("no answer"))
 		}
 		return fmt.Appendf(nil, answers[in.Round], in.Input.By), nil
-	})
+	}, worker.Contract(tool.Orchestration{Request: tool.WholeRequest}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()

@@ -11,9 +11,16 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Ask returns what the planner of a round is sent, whole. name says what the part of a round is called. The error is what
-// the call fails with, and the agent with it.
-func (l *Loop) Ask(round int, name func(round int) string) (json.RawMessage, *fault.Error) {
+// Asked is what a planner is asked.
+type Asked struct {
+	// Request names the last of Parts, which have to be stored before it is sent; in the first round there are none.
+	Request []byte
+	Parts   []request.Part
+}
+
+// Ask returns what the planner of a round is asked. name says what the part of a round is called. The error is what the
+// call fails with, and the agent with it.
+func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error) {
 	spent := l.Usage(round)
 	if what := spent.UsedUp(0); what != "" {
 		return nil, exceeded(what)
@@ -22,20 +29,19 @@ func (l *Loop) Ask(round int, name func(round int) string) (json.RawMessage, *fa
 	if err != nil {
 		return nil, err
 	}
-	made := map[string][]byte{}
+	out := &Asked{}
 	loop := request.Begin(l.Definition, first, name)
 	for n := range round {
 		f, _ := l.begin(n)
 		loop.Open(f, nil)
 		next, _ := l.begin(n + 1)
-		part := loop.End(l.rendered(n), next, "")
-		made[part.Name] = part.Bytes
+		out.Parts = append(out.Parts, loop.End(l.rendered(n), next, ""))
 	}
 	f, _ := l.begin(round)
 	loop.Open(f, nil)
 	now := request.Now{Left: spent.Left(), Dropped: l.dropped(round - 1)}
 	asked := loop.Request(now)
-	kept, fits := spent.Reserve(0, asked.Size, int64(l.Definition.Planner.MaxOutputTokens))
+	kept, fits := spent.Reserve(l.measured(round, asked), asked.Fresh, int64(l.Definition.Planner.MaxOutputTokens))
 	if !fits {
 		return nil, exceeded("tokens")
 	}
@@ -43,13 +49,54 @@ func (l *Loop) Ask(round int, name func(round int) string) (json.RawMessage, *fa
 		now.MaxOutput = kept.MaxOutput
 		asked = loop.Request(now)
 	}
-	whole, bad := request.Rendered(context.Background(), asked, parts.NewKeeper(parts.DefaultKept), func(_ context.Context, part string) ([]byte, error) {
-		return made[part], nil
-	})
-	if bad != nil {
-		return nil, fault.As(bad)
+	out.Request = asked.Bytes
+	return out, nil
+}
+
+// measured are the tokens that the last planner told of what a request begins with. Where it told of none, or where the
+// request begins anew, all of it counts as fresh.
+func (l *Loop) measured(round int, asked request.Request) int64 {
+	if asked.Fresh == asked.Size {
+		return 0
+	}
+	if x, err := l.answer(round - 1); err == nil && x.answer != nil && x.answer.Usage.InputTokens > 0 {
+		return x.answer.Usage.InputTokens
+	}
+	return asked.Size - asked.Fresh
+}
+
+// Whole returns the request with all its rounds, for a planner that wants it so.
+func (a *Asked) Whole() ([]byte, *fault.Error) {
+	made := map[string][]byte{}
+	for _, p := range a.Parts {
+		made[p.Name] = p.Bytes
+	}
+	whole, err := request.Rendered(context.Background(), request.Request{Bytes: a.Request}, parts.NewKeeper(parts.DefaultKept),
+		func(_ context.Context, part string) ([]byte, error) { return made[part], nil })
+	if err != nil {
+		return nil, fault.As(err)
 	}
 	return whole, nil
+}
+
+// Sent returns what the planner is sent once all parts are stored but the first, which are there already. keep stores one,
+// unless it was stored before, and reports whether it lies under its name. Where something else does, of somebody else or
+// of another version, that stays, and the request is sent whole.
+func (a *Asked) Sent(there int, keep func(request.Part) (same bool, err error)) ([]byte, error) {
+	for _, p := range a.Parts[min(there, len(a.Parts)):] {
+		same, err := keep(p)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			whole, bad := a.Whole()
+			if bad != nil {
+				return nil, bad
+			}
+			return whole, nil
+		}
+	}
+	return a.Request, nil
 }
 
 // dropped returns the output of a round's answer that did not count; nothing where there was none.
