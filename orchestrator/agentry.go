@@ -258,6 +258,10 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 	_, isList := r.machine.Items(c.Step)
 	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
 		call.Seq, call.ByOwner = res.Seq, res.ByOwner && s.Plan == nil
+		if len(r.agents.said) > 0 && s.Plan == nil {
+			said := r.agents.said[attemptOf{r.token(c), res.Attempt}]
+			call.Type, call.Said = said.kind, said.planner
+		}
 	}
 	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
 	if over && st.Status == outcome.StepSucceeded {

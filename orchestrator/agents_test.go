@@ -424,6 +424,33 @@ func TestARetriedRunAsksAgentsAnew(t *testing.T) {
 	require.Equal(t, []int{0, 0}, bad.times())
 }
 
+// TestWhatWorkersSayOfResults: an object that its worker gave a type is on the blackboard under it, in every call that
+// returned one, and opens the tools of its chain. A planner reads the text, references have the object.
+func TestWhatWorkersSayOfResults(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"u","tool":"get_user"},{"id":"all","tool":"get_user","for_each":{"in":[1]}}]}`,
+		`{"steps":[{"id":"m","tool":"mail","arguments":{"text":"$ref:r0.u.name"}},{"id":"b","tool":"blackboard"}]}`,
+		`{"steps":[{"id":"l","tool":"blackboard_list"}],"output":"$ref:r1.m"}`)
+	w, err := worker.New(natstest.Connect(t, s.srv), worker.Config{Name: "typed", Logger: logger(t)})
+	require.NoError(t, err)
+	worker.Handle(w, "get_user", func(context.Context, map[string]any) (worker.Result, error) {
+		return worker.Result{Text: "It is Ann.", Artifact: map[string]any{"id": 7, "name": "Ann"}, Type: "crm.User"}, nil
+	})
+	s.background(w.Run, w.Ready())
+	s.agent("crm", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["get_user","blackboard",
+		{"chain":"User","tools":[{"tool":"echo","as":"mail"}],"bind":{"to":"$artifact.id"}}]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"crm"}]}`, "typed")
+	require.JSONEq(t, `{"text":"Ann","to":7}`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"succeeded","result":"It is Ann."`)
+	require.Contains(t, string(x.asked[1]["facts"]), `crm.User`)
+	doc := s.history("default", "typed")
+	list := doc.Steps[0].Steps[len(doc.Steps[0].Steps)-2]
+	require.Equal(t, "a/=2/l", list.ID)
+	require.Contains(t, string(list.Result), `"User_2"`, "also that of an item")
+}
+
 // TestAgentsStandTooDeep: what a call in a round would be called would be taken for nobody's, so its planner is told.
 func TestAgentsStandTooDeep(t *testing.T) {
 	t.Parallel()

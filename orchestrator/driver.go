@@ -413,6 +413,7 @@ func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redacto
 			w.Handle = nil
 		}
 	}
+	r.agents.heard(e.rec.Attempt, &w)
 	return &machine.Result{
 		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
 		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: interned(strings.TrimPrefix(w.Worker, ownerMark)), Started: w.Started, Ended: w.Ended,

@@ -116,12 +116,29 @@ type agentsOf struct {
 	deciding  map[machine.Call]bool     // rounds, by their agents
 	contracts map[string]*tool.Contract // of the tools that the run froze
 	parts     map[string]int            // how many parts of requests are known to be stored, by the agents' tokens
+	said      map[attemptOf]said        // of results, beside their values
+}
+
+// attemptOf is an attempt of a run.
+type attemptOf struct {
+	step   string // the token
+	number int
+}
+
+// said is what a worker says of a result for agents: what kind of object it is, and what a planner is shown in its place.
+type said struct{ kind, planner string }
+
+// heard keeps what a record says of its result for agents; nearly all say nothing.
+func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
+	if a != nil && w.Error == nil && (w.Type != "" || w.Planner != "") {
+		a.said[attemptOf{of.Step, of.Number}] = said{w.Type, w.Planner}
+	}
 }
 
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, parts: map[string]int{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, parts: map[string]int{}, said: map[attemptOf]said{},
 	}
 }
 

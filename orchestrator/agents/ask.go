@@ -172,7 +172,10 @@ func (l *Loop) came(rec *request.Record, c *Call, rest []string) {
 		rec.Error = request.Whole(raw)
 		return
 	}
-	rec.Result = request.Whole(c.Value)
+	if rec.Result = request.Whole(c.Value); c.Said != "" {
+		raw, _ := json.Marshal(c.Said) // of a text
+		rec.Result = request.Whole(raw)
+	}
 }
 
 // written returns the steps, calls or commands of an answer as they were written; all of one that has none.

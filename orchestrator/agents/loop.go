@@ -52,6 +52,9 @@ type Call struct {
 	// Status is that of the step, Arguments what it was called with, as far as that is known.
 	Status    string
 	Arguments json.RawMessage
+	// Type is what kind of object its worker says that it returned, and Said what a planner is to read in its place; both
+	// mostly empty.
+	Type, Said string
 	// Value is what it returned, Err why it did not.
 	Value json.RawMessage
 	Err   *fault.Error
@@ -169,7 +172,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 		if c.ByOwner && (e == nil || e.Kind == agent.KindTool) && (c.Err == nil || c.Err.Code == fault.Locked) {
 			continue // it was not made
 		}
-		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value}}
+		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
 		all = append(all, o)
 	}
 	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
