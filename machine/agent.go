@@ -305,7 +305,7 @@ func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 		r.end(i, cancelled, at, out)
 	case invalid == mostInvalid:
 		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner answered %d times in a row with what can't be used", invalid).
-			WithHint("look at the problems of its last answers: stepjet get RUN; a planner reads them in its next request")), at, out)
+			WithHint("details.problems has those of the last answer; a planner reads them in its next request")), at, out)
 	case n == r.stepOf(i).Agent().MaxRounds:
 		r.fail(i, a.ended(r, fault.New(fault.RoundsExhausted, "the agent came to no output in %d rounds", n).
 			WithHint("raise its max_rounds, or ask for less at a time; details.last has what the last round came to")), at, out)
@@ -314,12 +314,15 @@ func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 	}
 }
 
-// ended adds to the error of a loop how many rounds there were, and the results of the last one.
+// ended adds to the error of a loop how many rounds there were, and the results of the last one, or why its answer could
+// not be used.
 func (a *rounds) ended(r *Run, err *fault.Error) *fault.Error {
 	details := struct {
-		Rounds int                        `json:"rounds"`
-		Last   map[string]json.RawMessage `json:"last,omitempty"`
+		Rounds   int                        `json:"rounds"`
+		Last     map[string]json.RawMessage `json:"last,omitempty"`
+		Problems []fault.Problem            `json:"problems,omitempty"`
 	}{Rounds: len(a.records)}
+	details.Problems = a.records[len(a.records)-1].Problems
 	room := maxLast
 	if sc := a.current(); !asksPlanner(sc) {
 		for n := range sc.plan.Steps {

@@ -90,8 +90,9 @@ type Round struct {
 	Ends   bool
 	Output *Result
 	Error  *fault.Error
-	// Invalid says that the answer could not be used.
-	Invalid bool
+	// Invalid says that the answer could not be used, and Problems why.
+	Invalid  bool
+	Problems []fault.Problem
 }
 
 // Earlier is a step that stands for an earlier round: its result is an object of the results of some of that round's steps.

@@ -192,7 +192,8 @@ func TestAgentsEnd(t *testing.T) {
 	}
 	s.agent("short", "", `{"planner":{"tool":"loops"},"tools":["echo"],"max_rounds":3}`)
 	s.agent("poor", "", `{"planner":{"tool":"loops"},"tools":["echo"],"budget":{"steps":2}}`)
-	o := s.run(`{"steps":[{"id":"short","tool":"short"},{"id":"errs","tool":"of-errs"},{"id":"quiet","tool":"of-quiet"},{"id":"speaks","tool":"of-speaks"},{"id":"fail","tool":"of-fail"},{"id":"poor","tool":"poor"}],"output_steps":["quiet","speaks"]}`, "ends")
+	o := s.run(`{"steps":[{"id":"short","tool":"short"},{"id":"errs","tool":"of-errs"},{"id":"quiet","tool":"of-quiet"},{"id":"speaks","tool":"of-speaks"},{"id":"fail","tool":"of-fail"},{"id":"poor","tool":"poor"},
+		{"id":"why","value":"$error:errs"}],"output_steps":["quiet","speaks","why"]}`, "ends")
 	codes := map[string]fault.Code{}
 	for _, e := range o.Errors {
 		if !strings.Contains(e.Step, "/") {
@@ -200,9 +201,30 @@ func TestAgentsEnd(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]fault.Code{"short": fault.RoundsExhausted, "errs": fault.PlannerInvalid, "fail": fault.ToolTerminal, "poor": fault.BudgetExceeded}, codes, "%s", o.JSON())
+	require.Contains(t, result(t, o, "why"), `"details":{"rounds":5,"problems":[{"code":"invalid_value","path":"","message":"the answer is of several forms at once`)
 	require.JSONEq(t, `null`, result(t, o, "quiet"))
 	require.JSONEq(t, `"It is done."`, result(t, o, "speaks"))
 	require.Contains(t, string(bad.asked[1]["rounds"]), "unknown_tool", "a planner is told what was wrong")
+}
+
+// TestAnAnswerStaysWithinTheBudget: one with more calls than steps are left is refused whole, and says how many may be.
+func TestAnAnswerStaysWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	call := func(id string) string { return `{"id":"` + id + `","tool":"echo","arguments":{"n":1}}` }
+	x := s.plays("planner",
+		`{"steps":[`+call("a")+`,{"id":"v","value":1}]}`,
+		`{"steps":[`+call("b")+`,{"id":"p","tool":"execute_tool_plan","arguments":{"steps":[`+call("c")+`,`+call("d")+`]}}]}`,
+		`{"steps":[`+call("b")+`,`+call("c")+`],"output":"$ref:b"}`)
+	s.agent("thrifty", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","execute_tool_plan"],"budget":{"steps":3}}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"thrifty"}]}`, "thrifty")
+	require.JSONEq(t, `{"n":1}`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, string(x.asked[1]["budget"]), `"steps":2`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `"problems":[{"code":"budget_exceeded","at":"","message":"this answer makes 3 calls`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `and the budget leaves 2; nothing of it was run","hint":"answer with at most 2 of them`)
+	s.tools.mu.Lock()
+	defer s.tools.mu.Unlock()
+	require.Len(t, s.tools.calls, 3)
 }
 
 // TestAnotherOwnerGoesOnWithAnAgent in each phase of its rounds: no planner is asked again whose answer was recorded.
@@ -392,6 +414,8 @@ func TestAgentsAdvance(t *testing.T) {
 	o := s.run(`{"steps":[{"id":"a","tool":"steady"}]}`, "advance")
 	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
 	require.Contains(t, string(x.asked[1]["plan"]), `"not_run"`)
+	require.NotContains(t, string(x.asked[1]["rounds"]), `"note"`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `"result":1,"note":"'wipe' was called with the same arguments before, and is not called again`)
 	require.EqualValues(t, 2, wiped.Load(), "the second round has the first result, the third asked for it again")
 	doc := s.history("default", "advance")
 	require.JSONEq(t, `1`, string(doc.Steps[0].Steps[5].Result), "%s", doc.Steps[0].Steps[5].ID)

@@ -144,9 +144,24 @@ func (l *Loop) rendered(round int) request.Round {
 		}
 		own++
 		l.came(&rec, came[x.paths[i]], l.Rounds[round].Record.Rest)
+		rec.Note = l.note(round, x, i, came[x.paths[i]])
 		out.Records = append(out.Records, rec)
 	}
 	return out
+}
+
+// note is what a planner is told beside what a call came to: that it was made before, and was not made again.
+func (l *Loop) note(round int, x *reading, call int, c *Call) string {
+	e := l.entry(round, x, call)
+	if c == nil || !c.ByOwner || c.Err != nil || e == nil || e.Kind != agent.KindTool {
+		return ""
+	}
+	after, err := l.begin(round + 1)
+	if err != nil {
+		return ""
+	}
+	_, note, _ := after.Done(e.Name, c.Arguments)
+	return note
 }
 
 // came adds to a record what its call came to.

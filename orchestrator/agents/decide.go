@@ -31,7 +31,7 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 		return nil, err
 	}
 	if len(x.report.Problems) == 0 {
-		x.report.Problems = tooLong(scope, x)
+		x.report.Problems = append(tooLong(scope, x), l.tooMany(round, x)...)
 	}
 	if len(x.report.Problems) > 0 {
 		return &wire.Round{Problems: x.report.Problems}, nil
@@ -84,6 +84,37 @@ func (l *Loop) named(d *wire.Round, round int, x *reading, call int) {
 	}
 }
 
+// tooMany refuses an answer that would make more calls than the budget has steps left. What a list has items is not known
+// before it runs: there, the budget is asked before the next round.
+func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
+	spent := l.Usage(round)
+	left := spent.Left().Steps
+	if x.answer == nil || left == 0 { // no bound
+		return nil
+	}
+	_, rest := x.answer.Runs(l.Definition.Advance)
+	calls, left := int64(0), max(left, 0)
+	for i, c := range x.answer.Calls {
+		own := i
+		for x.answer.Calls[own].Within >= 0 {
+			own = x.answer.Calls[own].Within
+		}
+		s, settled := x.admits.Settled[i]
+		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
+			calls++
+		}
+	}
+	if calls <= left {
+		return nil
+	}
+	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps count too", left)
+	if left == 0 {
+		hint = `answer with an "output" alone`
+	}
+	return []fault.Problem{{Code: fault.BudgetExceeded,
+		Message: fmt.Sprintf("this answer makes %d calls, and the budget leaves %d; nothing of it was run", calls, left), Hint: hint}}
+}
+
 // tooLong refuses an answer whose steps would have names that are too long, or plans that stand too deep.
 func tooLong(scope string, x *reading) []fault.Problem {
 	if x.answer == nil {
@@ -127,7 +158,7 @@ func (l *Loop) referred(a *agent.Answer, round int) map[string][]string {
 func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract) *machine.Round {
 	out := &machine.Round{Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
 	if len(d.Problems) > 0 {
-		out.Invalid = true
+		out.Invalid, out.Problems = true, first(d.Problems)
 		return out
 	}
 	if d.Fragment == nil {
@@ -164,6 +195,20 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		out.Earlier = append(out.Earlier, machine.Earlier{Step: name, Round: n, IDs: ids})
 	}
 	return out
+}
+
+// mostTold is how many bytes of a round's problems the error of an agent may have.
+const mostTold = 16 << 10
+
+// first returns the first problems, as many as there is room for.
+func first(all []fault.Problem) []fault.Problem {
+	room := mostTold
+	for i, p := range all {
+		if room -= len(p.Message) + len(p.Hint) + len(p.Path) + 64; room < 0 {
+			return all[:i]
+		}
+	}
+	return all
 }
 
 // planOf reads the fragment of a round.
