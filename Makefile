@@ -13,7 +13,7 @@ PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./int
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
 
 all: build
 
@@ -29,6 +29,9 @@ lab: ## what tries and measures them, in bin/
 
 demo: build ## real plans through real workers and a real NATS server, in one process
 	@./bin/stepjet eval --tools examples/nestful.json --report $(PLANS)
+
+demo-agent: lab ## an agent with a scripted planner, through a failure, an approval and a kill -9, without a key
+	@./bin/lab demo-agent
 
 test: vet fmt test-pure test-race test-timed ## the whole suite
 

@@ -32,6 +32,9 @@ func Place(agent, step string) (round int, what string, ok bool) {
 // earlier is a step that stands for the results of an earlier round: nothing that a planner has asked for.
 var earlier = regexp.MustCompile(`^r[0-9]+$`)
 
+// Earlier reports whether what Place returned is a step that stands for the results of an earlier round.
+func Earlier(what string) bool { return earlier.MatchString(what) }
+
 // Round is what one round of an agent came to.
 type Round struct {
 	Number  int
@@ -73,7 +76,7 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 	case what == "":
 		_, took := s.Took()
 		r.Planner, r.Calls, r.Took, r.Used = s.Status, s.Attempts, took, used(s, blob)
-	case !earlier.MatchString(what):
+	case !Earlier(what):
 		r.Steps++
 		if s.Status.Unsuccessful() {
 			r.Failed++
@@ -151,7 +154,7 @@ func (t *Told) Name(agent, step string) (heading, name string, known bool) {
 	switch {
 	case !in:
 		return "", step, true
-	case earlier.MatchString(what):
+	case Earlier(what):
 		return "", "", false
 	case what == "":
 		what = "the planner"
