@@ -67,6 +67,42 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 	require.ErrorContains(t, err, "does not run agents with")
 }
 
+// TestAnAgentThatReachesItselfIsRefused when it is applied, and so is a template through which one would; with the place and
+// the way round. So is a text that stands for nothing.
+func TestAnAgentThatReachesItselfIsRefused(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	apply := func(definition string) []fault.Problem {
+		t.Helper()
+		_, err := s.client.ApplyTemplate(ctx(t), []byte(definition))
+		flaws := tool.FlawsOf(err)
+		if err != nil && len(flaws) == 0 {
+			require.NoError(t, err)
+		}
+		return flaws
+	}
+	refused := func(definition, at, message string) {
+		t.Helper()
+		flaws := apply(definition)
+		require.Len(t, flaws, 1)
+		require.Equal(t, at, flaws[0].Path)
+		require.Contains(t, flaws[0].Message, message)
+		require.NotEmpty(t, flaws[0].Hint)
+	}
+	const of = `{"name":%q,"agent":{"planner":{"tool":"echo"},"tools":[%s]}}`
+	refused(fmt.Sprintf(of, "a", `"echo","a"`), "/agent/tools/1", "it reaches itself: a → a")
+	require.Empty(t, apply(fmt.Sprintf(of, "a", `"echo"`)))
+	require.Empty(t, apply(fmt.Sprintf(of, "b", `"a","echo"`)))
+	require.Empty(t, apply(`{"name":"t","plan":{"steps":[{"id":"i","tool":"b"}]}}`))
+	refused(fmt.Sprintf(of, "a", `"echo",{"unfold":"f","description":"F.","tools":["t"]}`), "/agent/tools/1/tools/0", "it reaches itself: a → t → b → a")
+	refused(fmt.Sprintf(of, "a", `{"tool":"b","as":"other"}`), "/agent/tools/0", "it reaches itself: a → b → a")
+	require.Empty(t, apply(`{"name":"u","plan":{"steps":[{"id":"i","tool":"echo"}]}}`))
+	require.Empty(t, apply(fmt.Sprintf(of, "c", `"u"`)))
+	refused(`{"name":"u","plan":{"steps":[{"id":"i","tool":"c"}]}}`, "/plan/steps", "it reaches itself: u → c → u")
+	require.Empty(t, apply(fmt.Sprintf(of, "d", `"c","b","a"`)), "several ways to the same are none back")
+	refused(`{"name":"e","agent":{"planner":{"tool":"echo"},"instructions":"Do ${task}."}}`, "/agent/instructions", "${task} stands for nothing here")
+}
+
 // script is a planner that plays a list of answers, one a round, and keeps what it was asked.
 type script struct {
 	mu      sync.Mutex

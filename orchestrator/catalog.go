@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
@@ -163,13 +164,42 @@ func (c *catalog) Definition(name string) (*tool.Definition, bool) {
 	return k.Definition, true
 }
 
-// checkAgainst reports what is wrong with the definition of a template or an agent, held against the tools of a catalog.
-func checkAgainst(d *tool.Definition, c *catalog) plan.Report {
+// checkAgainst reports what is wrong with the definition of a template or an agent, held against the tools of a catalog,
+// of which it is one: so that a way back to it is found.
+func checkAgainst(d *tool.Definition, c *catalog) (r plan.Report) {
+	own := &known{Registered: tool.Registered{Definition: d}}
+	own.schema, _ = d.Input() // a flaw of the definition that others report
+	own.output, _ = d.Output()
 	if d.Agent != nil {
-		_, r := agents.Read(d, c)
+		c.used[d.Name] = own
+		_, r = agents.Read(d, c)
+		problems, warnings := agentcheck.Texts(d)
+		r.Problems, r.Warnings = append(r.Problems, problems...), append(r.Warnings, warnings...)
+	} else if r = plan.CheckTemplate(d, c); len(r.Problems) == 0 {
+		c.used[d.Name] = own
+	}
+	if len(r.Problems) > 0 {
 		return r
 	}
-	return plan.CheckTemplate(d, c)
+	if p := agentcheck.Circle(d.Name, c.calls); p != nil {
+		r.Problems = append(r.Problems, *p)
+	}
+	return r
+}
+
+// calls returns what a tool can call: an agent or a template.
+func (c *catalog) calls(name string) []agentcheck.Call {
+	k := c.find(name)
+	switch {
+	case k == nil:
+	case k.Agent():
+		if a, _ := agents.Read(k.Definition, c); a != nil {
+			return agentcheck.CallsOf(a)
+		}
+	case k.Template():
+		return agentcheck.Within(name, c)
+	}
+	return nil
 }
 
 // check reports what is wrong with the plan of a template, or with an agent, held against the tools that those may call
@@ -226,23 +256,8 @@ func (c *catalog) keep(name string, fresh frozenSet, key *strings.Builder) {
 	}
 	fresh.tools[name], fresh.schemas[name] = k.frozen, k.schema
 	key.WriteString(name + " ")
-	switch {
-	case k.Agent():
-		a, _ := agents.Read(k.Definition, c)
-		for _, called := range agents.ToolsOf(a) {
-			c.keep(called, fresh, key)
-		}
-	case k.Template():
-		call, _ := json.Marshal(map[string]any{"steps": []any{map[string]any{"id": "call", "tool": name}}}) // of a name
-		p, _ := plan.ParseLimited(call, c, plan.Limits{Done: map[string]bool{"call": true}})
-		if p == nil {
-			return // it can't run: whoever calls it is told so
-		}
-		for s := range p.All() {
-			if s.Tool != "" && !s.Ask {
-				c.keep(s.Tool, fresh, key)
-			}
-		}
+	for _, called := range c.calls(name) {
+		c.keep(called.Tool, fresh, key)
 	}
 }
 

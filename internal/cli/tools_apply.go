@@ -14,6 +14,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -105,7 +106,7 @@ func (a *app) definitionsOf(file string) ([]*applied, error) {
 
 // checkApplied refuses what can be refused without a server.
 func checkApplied(list []*applied) {
-	first := map[string]int{}
+	first, files := map[string]int{}, agentcheck.Files{}
 	for i, x := range list {
 		d, err := tool.ParseDefinition(x.raw)
 		if err != nil {
@@ -123,16 +124,23 @@ func checkApplied(list []*applied) {
 			x.refuse(d.Name, fault.New(fault.InvalidTool, "it is given twice: as number %d and %d", before+1, i+1))
 			continue
 		}
-		first[d.Name] = i
+		first[d.Name], files[d.Name] = i, d
 		var r plan.Report
 		switch {
 		case d.Plan != nil:
 			r = plan.CheckTemplate(d, nil)
 		case d.Agent != nil:
 			r = checkAgent(x.raw)
+			problems, warnings := agentcheck.Texts(d)
+			r.Problems, r.Warnings = append(r.Problems, problems...), append(r.Warnings, warnings...)
 		}
 		if x.Warnings = append(x.Warnings, r.Warnings...); len(r.Problems) > 0 {
 			x.refuse(d.Name, tool.PlanRefusal(d.Name, r.Problems))
+		}
+	}
+	for _, x := range list {
+		if p := files.Circle(x.Name); x.Status == "valid" && p != nil {
+			x.refuse(x.Name, tool.PlanRefusal(x.Name, []fault.Problem{*p}))
 		}
 	}
 }
