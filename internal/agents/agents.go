@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
@@ -170,7 +171,7 @@ func show(t Terminal) *cobra.Command {
 }
 
 // Step is the step that calls the agent, in the plan that "agents run" submits.
-const Step = "agent"
+const Step = client.AgentStep
 
 // maxInput is the most that is read of a file of input, in bytes: more than a plan may have.
 const maxInput = 1 << 20
@@ -203,14 +204,10 @@ func planOf(t Terminal, name, input string) ([]byte, error) {
 		}
 		from = "the input in " + file
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+	plan, err := client.AgentPlan(name, bytes.TrimSpace(raw))
+	if fault.CodeOf(err) == fault.InvalidArguments {
 		return nil, fault.New(fault.InvalidConfig, "%s is no JSON object", from).
 			WithHint(`an object in single quotes, or a file: --input '{"topic": "tides"}', --input @topic.json`)
 	}
-	called, err := json.Marshal(name)
-	if err != nil {
-		return nil, err
-	}
-	return fmt.Appendf(nil, `{"steps":[{"id":%q,"tool":%s,"arguments":%s}]}`, Step, called, bytes.TrimSpace(raw)), nil
+	return plan, err
 }
