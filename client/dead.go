@@ -107,6 +107,8 @@ type RetryDeadOptions struct {
 	Context RunContext
 	// LessContext allows keys to be left out that the call had.
 	LessContext bool
+	// Permissions are what the run may use; nil: what the run that failed might.
+	Permissions []string
 	// Header travels with the plan, as with SubmitOptions.
 	Header nats.Header
 }
@@ -131,13 +133,16 @@ func (c *Client) RetryDead(ctx context.Context, d *outcome.DeadLetter, o RetryDe
 	if err != nil {
 		return nil, err
 	}
+	if o.Permissions == nil {
+		o.Permissions = letter.Permissions
+	}
 	for n := 1; ; n++ {
 		id := deadRetries(d) + strconv.Itoa(n)
 		name := subjects.NewRun(c.tenant, id)
 		head, err := c.store.Archive.HistoryHead(ctx, name)
 		switch {
 		case fault.CodeOf(err) == fault.NotFound, err == nil && head.Status == outcome.Rejected: // a rejected one leaves its id free
-			return c.Submit(ctx, body, SubmitOptions{Run: id, Header: o.Header, Context: o.Context})
+			return c.Submit(ctx, body, SubmitOptions{Run: id, Header: o.Header, Context: o.Context, Permissions: o.Permissions})
 		case err != nil:
 			return nil, err
 		case head.Status == outcome.Succeeded:

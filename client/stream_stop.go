@@ -97,7 +97,7 @@ func (s *streaming) look(ctx context.Context) bool {
 
 // allProblems returns the error of a plan with problems, once all of it is written.
 func (s *streaming) allProblems(ctx context.Context) error {
-	if all, err := s.c.DryRun(ctx, s.reader.Plan()); err == nil && len(all.Problems) > 0 {
+	if all, err := s.c.DryRun(ctx, s.reader.Plan(), DryRunPermissions(s.o.Permissions)); err == nil && len(all.Problems) > 0 {
 		s.came.Problems = all.Problems
 	}
 	p := s.came.Problems[0]

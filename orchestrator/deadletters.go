@@ -56,11 +56,15 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 		r.deadLetters = &lettersWritten{calls: map[machine.Call]bool{}}
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
+	var permissions []string
+	if p := r.start.Permits; p != nil {
+		permissions = p.Permissions
+	}
 	return &deadLetter{
 		id: r.id, bucket: r.bucket(), call: c, inputs: r.inputs(c), note: r.deadLetters,
 		letter: outcome.DeadLetter{
 			Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Step: a.Step, Tool: a.Tool, Attempts: attempts,
-			Approval: machine.PlanAsks(r.machine, c), Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
+			Approval: machine.PlanAsks(r.machine, c), Permissions: permissions, Context: r.contextOf(c.Step).Keys(), Error: err, Worker: res.Worker, Failed: r.machine.Step(c, r.submitted).Decided, Key: a.Key(),
 		},
 	}
 }

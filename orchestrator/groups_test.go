@@ -127,6 +127,55 @@ func TestARetryHasThePermissionsOfItsRun(t *testing.T) {
 	require.Contains(t, codes(s.wait(r).Problems), fault.NotPermitted)
 }
 
+// The call of a dead letter may be made again with what its run might, and no more: also where that was nothing that takes
+// a permission. A dry run says what a run with the same permissions would be told.
+func TestDeadLettersAndDryRunsKeepToPermissions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.plays("planner", `{"output":1}`)
+	s.group(`{"role":"web","tools":["echo"],"permissions":["internet"]}`)
+	s.agent("reaches", "", `{"planner":{"tool":"planner"},"tools":[{"unfold":"f","description":"F.","tools":["echo"]}]}`)
+	s.agent("above", "", `{"planner":{"tool":"planner"},"tools":["reaches"]}`)
+	s.apply("called", "", `{"id":"i","tool":"echo"}`, `"$ref:i"`)
+	s.agent("by-template", "", `{"planner":{"tool":"planner"},"tools":["called"]}`)
+	for _, call := range []string{"echo", "called", "reaches", "above", "by-template", "planner", "length"} {
+		plan := `{"steps":[{"id":"a","tool":"` + call + `","arguments":{"text":"x"}}]}`
+		for _, permissions := range [][]string{nil, {}, {"internet"}} {
+			d, err := s.client.DryRun(ctx(t), []byte(plan), client.DryRunPermissions(permissions))
+			require.NoError(t, err)
+			refused := permissions != nil && len(permissions) == 0 && call != "planner" && call != "length"
+			require.Equal(t, refused, len(d.Problems) > 0, "%s %v: %v", call, permissions, d.Problems)
+			if !refused {
+				continue
+			}
+			o := s.permit(plan, "dry-"+call)
+			require.Equal(t, codes(o.Problems), codes(d.Problems), call)
+			require.Equal(t, o.Problems[0].Path, d.Problems[0].Path)
+		}
+	}
+
+	const plan = `{"steps":[{"id":"a","tool":"fail","retry":{"max_attempts":1}}]}`
+	for run, permissions := range map[string][]string{"all": nil, "none": {}, "host": {"host"}} {
+		o, err := s.client.Run(ctx(t), []byte(plan), client.SubmitOptions{Run: run, Permissions: permissions})
+		require.NoError(t, err)
+		require.Equal(t, outcome.Failed, o.Status)
+	}
+	s.group(`{"role":"bad","tools":["fail"],"permissions":["host"]}`)
+	for run, want := range map[string]outcome.RunStatus{"all": outcome.Failed, "none": outcome.Rejected, "host": outcome.Failed} {
+		letters, err := s.client.DeadLetters(ctx(t), client.DeadOptions{Run: run})
+		require.NoError(t, err)
+		require.Len(t, letters, 1)
+		r, err := s.client.RetryDead(ctx(t), letters[0], client.RetryDeadOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, s.wait(r).Status, run)
+		if want == outcome.Rejected {
+			r, err = s.client.RetryDead(ctx(t), letters[0], client.RetryDeadOptions{Permissions: []string{"host"}})
+			require.NoError(t, err)
+			require.Equal(t, outcome.Failed, s.wait(r).Status)
+		}
+	}
+}
+
 func TestGroupsAreAppliedListedAndRemoved(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -26,6 +26,8 @@ type DeadLetter struct {
 	Failed time.Time `json:"failed,omitzero"`  // when the last attempt was recorded
 	// Approval is whether the plan had a person approve of the call: who makes it again has one asked again.
 	Approval bool `json:"approval,omitempty"`
+	// Permissions are those that its run was submitted with: who makes it again has no others. Nil: everything.
+	Permissions []string `json:"permissions,omitzero"`
 	// Context names the keys of the out-of-band context that its tool was given, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	// Blob holds the arguments where they are too large to be inline; then Arguments is empty.

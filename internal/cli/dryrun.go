@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/internal/dryrun"
 	"github.com/stepjet/stepjet/internal/graph"
@@ -21,6 +22,7 @@ import (
 type dryRun struct {
 	*app
 	file, tools string
+	may         []string // nil: everything
 }
 
 // print prints what the plan would come to.
@@ -63,7 +65,7 @@ func (r dryRun) of(ctx context.Context, body []byte) (*outcome.DryRun, error) {
 		defer s.close()
 		ctx, cancel := r.patience(ctx)
 		defer cancel()
-		d, err := s.client.DryRun(ctx, body)
+		d, err := s.client.DryRun(ctx, body, client.DryRunPermissions(r.may))
 		return d, why(ctx, err)
 	}
 	definitions, err := r.definitionsHere(cmp.Or(r.tools, r.hostedTools()))
@@ -77,7 +79,7 @@ func (r dryRun) of(ctx context.Context, body []byte) (*outcome.DryRun, error) {
 			return nil, err
 		}
 	}
-	return dryrun.Of(body, all)
+	return dryrun.Of(body, all, nil) // nobody has said here which groups there are
 }
 
 // dryPage writes a dry run for people.

@@ -75,7 +75,7 @@ for one of --stream whose text was not over.`,
 			case f.write:
 				return runStream(cmd.Context(), a, args[0], f)
 			case f.dry:
-				return dryRun{a, args[0], f.tools}.print(cmd.Context())
+				return dryRun{a, args[0], f.tools, f.may.permissions()}.print(cmd.Context())
 			}
 			return a.run(cmd.Context(), args[0], f)
 		}),

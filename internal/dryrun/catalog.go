@@ -6,6 +6,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 // catalog is plan.Catalog over a list of tools. It compiles schemas when they are asked for: a registry may have
@@ -15,6 +16,8 @@ type catalog struct {
 	names []string
 	known map[string]*known
 	err   error // a tool that was asked for can't be used
+
+	permits *group.Permits // what the run may call; nil for everything
 }
 
 // known is a tool that a plan names.
@@ -25,7 +28,8 @@ type known struct {
 	result        []byte // the made-up one of each call; nil before the first
 	from          outcome.Origin
 
-	calls, atOnce int // all, and in one round
+	calls, atOnce int      // all, and in one round
+	lacks         []string // permissions that the run has not
 }
 
 func newCatalog(tools []Tool) *catalog {
@@ -57,7 +61,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 		c.err = err
 	}
 	output, _ := t.Definition.Output() // one that can't be used is none
-	k := &known{Tool: t, name: name, input: input, output: output}
+	k := &known{Tool: t, name: name, input: input, output: output, lacks: c.lacks(&t)}
 	c.known[name] = k
 	return k.plan(), true
 }
@@ -65,6 +69,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 func (k *known) plan() plan.Tool {
 	return plan.Tool{
 		Input: k.input, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan,
+		Lacks: k.lacks,
 	}
 }
 

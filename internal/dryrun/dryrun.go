@@ -17,6 +17,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 // Tool is a tool that the plan may call, as it counts for the plan's tenant.
@@ -25,10 +26,11 @@ type Tool struct {
 	Contract   tool.Contract
 }
 
-// Of returns what a plan would come to with these tools. It has no outcome where the plan has problems. Errors:
+// Of returns what a plan would come to with these tools; permits is what its run may call, nil for everything. It has no outcome where the plan has problems. Errors:
 // InvalidTool for a tool of the plan whose input schema can't be used.
-func Of(body []byte, tools []Tool) (*outcome.DryRun, error) {
+func Of(body []byte, tools []Tool, permits *group.Permits) (*outcome.DryRun, error) {
 	c := newCatalog(tools)
+	c.permits = permits
 	p, report := plan.Parse(body, c)
 	if c.err != nil {
 		return nil, c.err

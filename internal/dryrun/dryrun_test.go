@@ -32,7 +32,7 @@ func toolsOf(t testing.TB, raw string) []dryrun.Tool {
 
 func of(t testing.TB, body, tools string) *outcome.DryRun {
 	t.Helper()
-	d, err := dryrun.Of([]byte(body), toolsOf(t, tools))
+	d, err := dryrun.Of([]byte(body), toolsOf(t, tools), nil)
 	require.NoError(t, err)
 	return d
 }

@@ -44,7 +44,7 @@ func TestPlansOfModels(t *testing.T) {
 	for lines := bufio.NewScanner(f); lines.Scan(); plans++ {
 		var x struct{ Plan json.RawMessage }
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &x))
-		d, err := dryrun.Of(x.Plan, all)
+		d, err := dryrun.Of(x.Plan, all, nil)
 		require.NoError(t, err)
 		require.Empty(t, d.Problems)
 		require.Equal(t, outcome.Succeeded, d.Status)

@@ -53,7 +53,7 @@ func TestADryRunOfExamplesIsTheRun(t *testing.T) {
 	for seed := range int64(*cases) {
 		c := reference.Generate(rand.New(rand.NewSource(seed)), reference.Options{NoFailures: true, ForEach: true, Second: seed%2 > 0, Codes: true})
 		tools, returned := exampleTools(t, seed, c)
-		d, err := dryrun.Of(c.Plan, tools)
+		d, err := dryrun.Of(c.Plan, tools, nil)
 		require.NoError(t, err)
 		if !d.Valid() { // a list goes into an object, as the plan alone says
 			require.Equal(t, fault.ImpossibleRef, d.Problems[0].Code, "seed %d: %s", seed, c.Plan)

@@ -1,0 +1,88 @@
+package dryrun
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/stepjet/stepjet/plan"
+)
+
+// lacks returns the permissions that a call of a tool takes and the run has not, as orchestrators find them: a call of an
+// agent takes what all that it can reach takes, for what it calls is known to nobody before.
+func (c *catalog) lacks(t *Tool) []string {
+	if c.permits == nil {
+		return nil
+	}
+	if t.Definition.Agent == nil {
+		return c.permits.Lacks(t.Definition.Name, t.Definition.Annotations)
+	}
+	free := newCatalog(nil)
+	free.tools = c.tools
+	reached, next := map[string]bool{}, []string{t.Definition.Name}
+	var lacks []string
+	for len(next) > 0 {
+		name := next[0]
+		next = next[1:]
+		x, known := c.tools[name]
+		if reached[name] || !known {
+			continue
+		}
+		reached[name] = true
+		lacks = append(lacks, c.permits.Lacks(name, x.Definition.Annotations)...)
+		switch {
+		case x.Definition.Agent != nil:
+			next = append(next, calledByAgent(x.Definition.Agent)...)
+		case x.Definition.Plan != nil:
+			next = append(next, calledByPlan(name, free)...)
+		}
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
+}
+
+// calledByAgent returns the names of the tools in the definition of an agent, its planner's among them.
+func calledByAgent(raw json.RawMessage) (names []string) {
+	var a struct {
+		Planner struct{ Tool string }
+		Tools   json.RawMessage
+	}
+	if json.Unmarshal(raw, &a) != nil {
+		return nil // it can't run
+	}
+	names = []string{a.Planner.Tool}
+	for entries := []json.RawMessage{a.Tools}; len(entries) > 0; entries = entries[1:] {
+		var list []json.RawMessage
+		if json.Unmarshal(entries[0], &list) != nil {
+			continue // there are none
+		}
+		for _, e := range list {
+			var name string
+			var entry struct {
+				Tool  string
+				Tools json.RawMessage // of a facade or a chain
+			}
+			switch {
+			case json.Unmarshal(e, &name) == nil:
+				names = append(names, name)
+			case json.Unmarshal(e, &entry) == nil:
+				names, entries = append(names, entry.Tool), append(entries, entry.Tools)
+			}
+		}
+	}
+	return names
+}
+
+// calledByPlan returns the names of the tools that a template can call.
+func calledByPlan(name string, c *catalog) (names []string) {
+	call, _ := json.Marshal(map[string]any{"steps": []any{map[string]any{"id": "call", "tool": name}}}) // of a name
+	p, _ := plan.ParseLimited(call, c, plan.Limits{Done: map[string]bool{"call": true}})
+	if p == nil {
+		return nil // it can't run: whoever calls it is told so
+	}
+	for s := range p.All() {
+		if s.Tool != "" && !s.Ask {
+			names = append(names, s.Tool)
+		}
+	}
+	return names
+}
