@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -170,4 +171,29 @@ func TestRealConflictAtOnce(t *testing.T) {
 		require.Equal(t, outcome.Succeeded, a.out.Status)
 		require.Equal(t, fault.Conflict, fault.CodeOf(b.err), "%v", b.err)
 	}
+}
+
+// TestWhoWatchesLateHearsWhatIsAskedInside: a question in the plan of a step, or of an item of one, that stood before is
+// told once, as those of the run's own steps are.
+func TestWhoWatchesLateHearsWhatIsAskedInside(t *testing.T) {
+	t.Parallel()
+	ctx, cl, _ := real(t)
+	const ask = `"plan":{"steps":[{"id":"q","tool":"ask","arguments":{"question":"Which?","choices":["x","y"]}}]}`
+	_, err := cl.Submit(ctx, []byte(`{"steps":[{"id":"a",`+ask+`},{"id":"b","for_each":{"in":[1]},`+ask+`}]}`), client.SubmitOptions{Run: "inside"})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		asked, err := cl.Questions(ctx, "inside")
+		return err == nil && len(asked) == 2
+	}, patience, 10*time.Millisecond)
+	told := map[string]int{}
+	ctx, enough := context.WithCancel(ctx)
+	err = cl.Watch(ctx, "inside", func(e client.Event) {
+		if told[e.Step]++; told["a/q"] > 0 && told["b=0/q"] > 0 {
+			require.Equal(t, outcome.StepAsking, e.Status)
+			enough()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, told["a/q"])
+	require.Equal(t, 1, told["b=0/q"])
 }

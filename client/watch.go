@@ -239,12 +239,25 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 			w.seen(&s.Items[k], each)
 		}
 		w.seen(s, each)
+		w.asking(s, each)
 	}
 	if doc.Outcome == nil || doc.Status == outcome.Running {
 		return false, nil
 	}
 	each(Event{Kind: subjects.EventEnd, Run: w.run, Time: doc.Finished, Outcome: doc.Outcome})
 	return true, nil
+}
+
+// asking reports what waits for a person inside a step: in the plan of one, in a round of an agent, in an item.
+func (w *Watcher) asking(s *outcome.Step, each func(Event)) {
+	for _, list := range [][]outcome.Step{s.Items, s.Steps} {
+		for i := range list {
+			if list[i].Status == outcome.StepAsking {
+				w.seen(&list[i], each)
+			}
+			w.asking(&list[i], each)
+		}
+	}
 }
 
 // seen reports a step of the document, or an item of one, if it is over, or where it stands if that has changed. What
