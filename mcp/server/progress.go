@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -22,12 +23,14 @@ const quietest = 15 * time.Second
 // result, so nothing comes after that.
 type progress struct {
 	session *mcp.ServerSession
-	token   any // nil: nobody wants to know
+	token   any  // nil: nobody wants to know
+	single  bool // a single tool is called
 
 	total, over int
 	parts       map[string]float64 // how far steps are that workers have, each of 1
 	own         *outcome.Progress  // of a single tool, what its worker says of how far it is
 	now         string             // what goes on
+	round       bool               // now is of a round of the agent that is called
 	value       float64            // told last; it only rises
 	told        string             // what was said last
 	last        time.Time
@@ -37,13 +40,37 @@ type progress struct {
 // leastRise is by how much progress rises where nothing else does, and leastNews what is worth telling by itself.
 const leastRise, leastNews = 0.001, 0.01
 
-func newProgress(req *mcp.CallToolRequest) progress {
-	return progress{session: req.Session, token: req.Params.GetProgressToken(), parts: map[string]float64{}}
+func newProgress(req *mcp.CallToolRequest, kind task.Kind) progress {
+	return progress{session: req.Session, token: req.Params.GetProgressToken(), single: kind == task.Tool, parts: map[string]float64{}}
 }
 
-// heard takes what the worker of a step says of how far it is; single says that the call is of that one tool.
-func (p *progress) heard(e client.Event, single bool) {
-	if single {
+// mostNamed is the most of a step's token that progress tells, in bytes.
+const mostNamed = 80
+
+// happened takes what a step came to.
+func (p *progress) happened(e client.Event) {
+	p.now, p.round = p.named(e.Step)+" "+string(e.Status), p.inRound(e.Step)
+}
+
+// inRound reports whether a step is a call of the agent that is the call's single tool.
+func (p *progress) inRound(step string) bool {
+	_, _, ok := task.Round(callStep, step)
+	return p.single && ok
+}
+
+// named names a step: in the loop of an agent by its round, and what it is there.
+func (p *progress) named(step string) string {
+	if p.inRound(step) {
+		n, call, _ := task.Round(callStep, step)
+		step = fmt.Sprintf("round %d: %s", n, call)
+	}
+	return text.Clip(step, mostNamed)
+}
+
+// heard takes what the worker of a step says of how far it is. What that of a single tool says is how far the call is;
+// what those say whom an agent or a template calls is not.
+func (p *progress) heard(e client.Event) {
+	if p.single && e.Step == callStep {
 		p.own = e.Progress
 		return
 	}
@@ -56,7 +83,7 @@ func (p *progress) heard(e client.Event, single bool) {
 	if said == "" && e.Progress.Total > 0 {
 		said = fmt.Sprintf("%.0f of %.0f", e.Progress.Done, e.Progress.Total)
 	}
-	p.now = text.Clip(e.Step, mostNamed) + ": " + said
+	p.now, p.round = p.named(e.Step)+": "+said, p.inRound(e.Step)
 }
 
 // far returns how far the call is, and of how much; 0 where that isn't known.
@@ -116,8 +143,11 @@ func (p *progress) message() string {
 	if p.own != nil && p.own.Message != "" {
 		return p.own.Message
 	}
-	if p.total == 0 {
+	switch {
+	case p.total == 0:
 		return "submitted"
+	case p.round:
+		return p.now // the one step that there is tells nothing
 	}
 	said := fmt.Sprintf("%d of %s", p.over, text.Count(p.total, "step"))
 	if p.now != "" {

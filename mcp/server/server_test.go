@@ -103,9 +103,18 @@ func (w *world) host(k *worker.Worker) {
 	worker.Handle(k, "counting", func(ctx context.Context, _ struct{}) (string, error) {
 		worker.Report(ctx, worker.Progress{Done: 1, Total: 4, Message: "page one"})
 		worker.Report(ctx, worker.Progress{Done: 1.5, Total: 4})
-		worker.Report(ctx, worker.Progress{Done: 2, Total: 4, Message: "page two"})
-		<-w.release
-		return "read", nil
+		again := time.NewTicker(100 * time.Millisecond)
+		defer again.Stop()
+		for { // what is said may be lost, so it is said again
+			worker.Report(ctx, worker.Progress{Done: 2, Total: 4, Message: "page two"})
+			select {
+			case <-w.release:
+				return "read", nil
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-again.C:
+			}
+		}
 	})
 	worker.Handle(k, "slow", func(ctx context.Context, _ struct{}) (string, error) {
 		w.calls.Add(1)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -130,7 +129,7 @@ func newWaiting(ctx context.Context, c *call, r *client.Run) *waiting {
 	w := &waiting{
 		c: c, ctx: inner, run: r, over: make(chan ended, 1), events: make(chan client.Event),
 		answered: make(chan error, 1), look: time.NewTimer(watchAfter), beat: time.NewTicker(beatEvery), end: end,
-		progress: newProgress(c.req), put: map[string]string{},
+		progress: newProgress(c.req, c.kind), put: map[string]string{},
 	}
 	if w.progress.token != nil {
 		w.progress.tell(inner) // at once, so that the client sees that it was taken
@@ -190,9 +189,6 @@ func (w *waiting) rest() {
 	}
 }
 
-// mostNamed is the most of a step's token that progress tells, in bytes.
-const mostNamed = 80
-
 // take takes what happened to the run.
 func (w *waiting) take(e client.Event) {
 	switch e.Kind {
@@ -203,10 +199,10 @@ func (w *waiting) take(e client.Event) {
 			w.progress.over++
 			delete(w.progress.parts, e.Step)
 		}
-		w.progress.now = text.Clip(e.Step, mostNamed) + " " + string(e.Status)
+		w.progress.happened(e)
 		w.asks = w.asks || e.Status == outcome.StepAsking
 	case subjects.EventProgress:
-		w.progress.heard(e, w.c.kind == task.Tool)
+		w.progress.heard(e)
 	case subjects.EventQuestion:
 		w.asks = true
 	case subjects.EventAmend:

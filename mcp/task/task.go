@@ -113,7 +113,7 @@ func asking(steps []outcome.Step) (ids []string) {
 // mostNamed is how many waiting steps are named.
 const mostNamed = 5
 
-// Progress says how far a run is: "7 of 12 steps, 1 failed".
+// Progress says how far a run is: "7 of 12 steps, 1 failed", and of agents in which round they are.
 func Progress(doc *outcome.Run) string {
 	over, failed := 0, 0
 	for i := range doc.Steps {
@@ -132,6 +132,9 @@ func Progress(doc *outcome.Run) string {
 	said := fmt.Sprintf("%d of %s", over, text.Count(len(doc.Steps), "step"))
 	if failed > 0 {
 		said += fmt.Sprintf(", %d failed", failed)
+	}
+	if all := rounds(doc.Steps, len(doc.Steps) == 1); len(all) > 0 {
+		said += ", " + strings.Join(all[:min(len(all), mostNamed)], ", ")
 	}
 	if len(waits) > mostNamed {
 		waits = append(waits[:mostNamed], "…")

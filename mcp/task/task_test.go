@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -272,5 +273,26 @@ func TestTheFormsOfQuestions(t *testing.T) {
 		f := task.FormOf(&c.q)
 		assert.Equal(t, c.message, f.Message)
 		assert.JSONEq(t, c.want, string(f.Schema))
+	}
+}
+
+func TestAnAgentsProgressIsItsRound(t *testing.T) {
+	t.Parallel()
+	looks := outcome.Step{ID: "a", Steps: []outcome.Step{{ID: "a/=0/=plan"}, {ID: "a/=0/x"}, {ID: "a/=1/=plan"}}}
+	repeats := outcome.Step{ID: "b", Steps: []outcome.Step{{ID: "b/=0/x"}, {ID: "b/=1/x"}}}
+	ended := looks
+	ended.Status = outcome.StepSucceeded
+	assert.Equal(t, "0 of 1 step, round 1", task.Progress(&outcome.Run{Steps: []outcome.Step{looks}}))
+	assert.Equal(t, "0 of 2 steps, round 1 of a", task.Progress(&outcome.Run{Steps: []outcome.Step{looks, repeats}}))
+	assert.Equal(t, "1 of 1 step", task.Progress(&outcome.Run{Steps: []outcome.Step{ended}}))
+
+	for token, want := range map[string]string{
+		"a/=0/=plan": "0 the planner", "a/=12/x": "12 x", "a/=1/x/y": "1 x/y", "a/x": "", "a/=1": "", "a": "", "b/=1/x": "", "a/b/=1/x": "", "ab/=1/x": "",
+	} {
+		n, call, ok := task.Round("a", token)
+		assert.Equal(t, want != "", ok, token)
+		if ok {
+			assert.Equal(t, want, fmt.Sprintf("%d %s", n, call))
+		}
 	}
 }
