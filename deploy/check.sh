@@ -16,6 +16,14 @@ ${GO:-go} run github.com/compose-spec/compose-go/v2/cmd@v2.16.2 compose.yaml >/d
 for program in $(sed -n 's/.*PROGRAM: \([a-z]*\).*/\1/p' compose.yaml); do
   [ -d "../cmd/$program" ] || { echo "$program is no program of cmd/"; exit 1; }
 done
+# What "stepjet init" makes is held against the same schema.
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+for language in go ts; do
+  ../bin/stepjet init $language "$made/$language" --stepjet .. --quiet >/dev/null
+  echo "compose.yaml of stepjet init $language"
+  (cd .. && ${GO:-go} run github.com/compose-spec/compose-go/v2/cmd@v2.16.2 "$made/$language/compose.yaml" >/dev/null)
+done
 promtool check rules prometheus/alerts.yaml
 promtool test rules prometheus/alerts_test.yaml
 # KEDA drops a field that it does not know, and finds out about a trigger once it runs: both are held against its own words.

@@ -4,6 +4,12 @@ set -euo pipefail
 stepjet=$(realpath "$1")
 cd "$(dirname "$0")"
 
+# What "stepjet init" makes has what npm has just installed here.
+made=$(mktemp -d)
+"$stepjet" init ts "$made/my-worker" --stepjet ../.. --quiet > /dev/null
+cp -r node_modules "$made/my-worker/"
+(cd "$made/my-worker" && npm test)
+
 lines=$(wc -l < worker.ts)
 if [ "$lines" -gt 100 ]; then echo "worker.ts has $lines lines, more than 100"; exit 1; fi
 
@@ -23,15 +29,24 @@ if grep -q '^!' "$data/conformance"; then echo "the worker could do better"; exi
 dev=$!
 worker=
 # The worker goes first, so that it can finish; each has gone when wait returns.
-end() { for pid in $worker $dev; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done; rm -rf "$data"; }
+end() { for pid in $worker $dev; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done; rm -rf "$data" "$made"; }
 trap end EXIT
 until [ -s "$data/address" ]; do kill -0 $dev; sleep 0.1; done
 url=$(node -p 'JSON.parse(require("fs").readFileSync(process.argv[1], "utf8")).url' "$data/address")
 NATS_URL=$url node dist/worker.js &
 worker=$!
-until "$stepjet" tools show conformance --url "$url" > "$data/tool" 2>&1; do kill -0 $worker; sleep 0.1; done
+(cd "$made/my-worker" && NATS_URL=$url exec node dist/worker.js) &
+worker="$worker $!"
+for tool in conformance get_weather; do
+  until "$stepjet" tools show $tool --url "$url" > "$data/tool" 2>&1; do for pid in $worker; do kill -0 "$pid"; done; sleep 0.1; done
+done
 "$stepjet" run --quiet -o json --url "$url" plan.json > "$data/outcome"
 node -e '
   const outcome = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
   console.log("a plan through the worker:", JSON.stringify(outcome.results));
   process.exit(outcome.results?.join === "London slept" ? 0 : 1);' "$data/outcome"
+said=$("$stepjet" run --quiet -o json --url "$url" "$made/my-worker/plan.json")
+case $said in
+*'"said":"Tokyo is 8.5 degrees warmer than London"'*) echo "a plan through the worker that was made: $said" ;;
+*) echo "the worker that was made: $said"; exit 1 ;;
+esac

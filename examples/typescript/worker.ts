@@ -3,18 +3,10 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { jetstream, JetStreamApiError, jetstreamManager, type JsMsg } from "@nats-io/jetstream";
 import { connect, headers, type MsgHdrs } from "@nats-io/transport-node";
-const definition = JSON.stringify({ name: "conformance", description: "Does as it is told.", inputSchema: { type: "object" } });
-type Args = { echo?: unknown; fail?: string; sleep_ms?: unknown; deaf?: boolean; bytes?: unknown; tell?: string };
-async function tool(args: Args, signal: AbortSignal) {
-  await sleep(num(args.sleep_ms), undefined, args.deaf ? {} : { signal });
-  if (args.tell) nc.publish(args.tell);
-  return args.fail ? Promise.reject(new Error(args.fail)) : args.bytes ? "x".repeat(num(args.bytes) - 2) : args.echo;
-}
-// Numbers stay the digits that they came as: they are strings with a mark while they are here.
-const mark = (text: string) => text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (s) => (s[0] === '"' ? s : `"\\u0000#${s}"`));
-const unmark = (text: string) => text.replace(/"\\u0000#([^"]*)"/g, "$1"), num = (x: unknown) => Number(String(x ?? "\0#0").slice(2));
+import { delivery, ended, execution, failed } from "./spans.js";
+import { call, definition } from "./tool.js";
 type Answer = readonly [status: "ok" | "error", body: string | Uint8Array, handle?: string];
-const failure = (code: string, message: string, retryable?: boolean): Answer => ["error", JSON.stringify({ code, message, retryable })];
+const failure = (code: string, message: string, retryable?: boolean): Answer => (failed(code), ["error", JSON.stringify({ code, message, retryable })]);
 async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop" | "over"> {
   const [kv, runs, p, t, r, g] = subject.split("."), h = headers(), nonce = randomUUID();
   Object.entries({ "Stepjet-Version": "1", "Nats-Expected-Last-Subject-Sequence": g!,
@@ -53,12 +45,12 @@ async function execute(m: JsMsg, field: (name: string) => string, id: string, ca
   const timeout = AbortSignal.timeout(Math.max(0, Math.min(limit, 2 ** 31 - 1))), bag = JSON.parse(field("Context") || "{}");
   const secrets = field("Context-Secrets").split(",").map((key) => bag[key]).filter((s) => Buffer.byteLength(s ?? "") >= 4);
   try {
-    const args = JSON.parse(mark(field("Handle") ? await fetched(JSON.parse(field("Handle"))) : m.string()));
+    const args = field("Handle") ? await fetched(JSON.parse(field("Handle"))) : m.string();
     const stop = AbortSignal.any([cancelled, timeout]);
     stop.throwIfAborted();
-    const tooled = tool(args, stop), given = once(stop, "abort").then(() => stop.throwIfAborted());
+    const tooled = call(args, stop, nc), given = once(stop, "abort").then(() => stop.throwIfAborted());
     work.over = Promise.race([tooled.catch(() => null), sleep(Math.min(limit + reg.ack_wait_ms, 2 ** 31 - 1), null, { ref: false })]); // a deaf tool holds its slot no longer
-    const out = Buffer.from(unmark(JSON.stringify(await Promise.race([tooled, given])) ?? "null"));
+    const out = Buffer.from((await execution(definition.name, () => Promise.race([tooled, given]))) as string);
     return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`, field("Bucket") || undefined) : ["ok", out];
   } catch (e) {
     const code = timeout.aborted ? (field("Claim") ? "outcome_unknown" : "timeout") : "tool_failed";
@@ -90,11 +82,12 @@ async function step(m: JsMsg) {
   keep(), clearInterval(beat), running.delete(id), lost || m.ack(); // else it is the next delivery's
 }
 const nc = await connect({ servers: process.env.NATS_URL, maxReconnectAttempts: -1 }), js = jetstream(nc), jsm = await jetstreamManager(nc);
-const answer = await nc.request("api.tools.register.conformance", definition, { timeout: 10_000 }); // or end, to be started again
+const answer = await nc.request(`api.tools.register.${definition.name}`, JSON.stringify(definition), { timeout: 10_000 }); // or end, to be started again
 const reg = answer.json<{ stream: string; consumer: string; cancel: string; ack_wait_ms: number }>();
 const steps = await js.consumers.get(reg.stream, reg.consumer), running = new Map<string, AbortController>(); // by T.R.G.S.A
 nc.subscribe(reg.cancel, { callback: (_, m) => running.get(m.subject.split(".").slice(2).join("."))?.abort() });
 let open = true;
 process.once("SIGTERM", () => (open = false));
-const slot = async () => { for (let m; open; ) if ((m = await steps.next({ expires: 2000 }).catch(() => sleep(99, null)))) await step(m); };
-await Promise.all(Array.from({ length: 16 }, slot)).then(() => nc.close());
+const taken = async (m: JsMsg | null) => m && delivery(m, () => step(m));
+const slot = async () => { while (open) await taken(await steps.next({ expires: 2000 }).catch(() => sleep(99, null))); };
+await Promise.all(Array.from({ length: 16 }, slot)).then(() => nc.close()).then(ended);

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stepjet/stepjet/internal/starter"
 	"github.com/stepjet/stepjet/internal/version"
 )
 
@@ -48,7 +50,7 @@ have finished, on any number of workers, and only what was asked for comes back.
 	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand(), amendCommand(a))
 	add("runs", asking{a}.commands()...)
 	add("runs", a.retryCommand(), a.deadCommand())
-	add("rest", a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), uiCommand(a), a.doctorCommand(), workersCommand(a), a.toolsCommand(), templatesCommand(a), agentsCommand(a), groupsCommand(a), a.benchCommand(),
+	add("rest", initCommand(a), a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), uiCommand(a), a.doctorCommand(), workersCommand(a), a.toolsCommand(), templatesCommand(a), agentsCommand(a), groupsCommand(a), a.benchCommand(),
 		a.conformanceCommand(), a.aclCommand(), a.tenantCommand(), a.keysCommand(), a.versionCommand())
 	return root
 }
@@ -88,6 +90,16 @@ func Main(ctx context.Context, env Env) int {
 		a.show(err, cmd.CommandPath())
 	}
 	return codeOf(err)
+}
+
+func initCommand(a *app) *cobra.Command {
+	return starter.Command(starter.Terminal{
+		Work: a.work, Say: a.say, JSON: a.json, Document: a.printJSON,
+		Print: func(text string) error {
+			_, err := io.WriteString(a.stdout, text)
+			return err
+		},
+	})
 }
 
 func (a *app) versionCommand() *cobra.Command {
