@@ -79,9 +79,10 @@ SETTINGS   = both
 chaos: lab ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
 	./bin/lab chaos --scenario "$(SCENARIO)" --seconds $(SECONDS) --namespaces $(NAMESPACES) --settings "$(SETTINGS)" --keep
 
-typescript: build ## the example worker in TypeScript, against the protocol and with a plan
+typescript: build ## the example worker in TypeScript, against the protocol, with a plan, and as a part of one trace
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
 	examples/typescript/check.sh bin/stepjet
+	$(GO) test -tags typescript -count 1 -timeout 20m -run TypeScript ./internal/serve
 
 page: ## the page's types are right, and what browsers load is made of its sources
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc

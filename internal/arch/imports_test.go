@@ -37,6 +37,7 @@ const rules = `
 	model/provider    std sys fault agent/parts model tool worker kv openai anthropic
 
 	observe           std fault outcome
+	observe/spans     std fault observe subjects otel
 	seal              std sys fault
 
 	kv                std sys fault internal/text subjects wire tool tool/group outcome internal/backoff internal/unknown internal/version nats sync gjson
@@ -84,7 +85,7 @@ const rules = `
 const audiences = `
 	internal/telemetry/* internal/telemetry internal/serve internal/serve/hosting
 	github.com/prometheus/* internal/telemetry/metrics
-	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces
+	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces observe/spans
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
 	model/provider    internal/serve/models examples/model
 	internal/serve/models cmd/modelworker
@@ -115,6 +116,7 @@ var shortNames = map[string][]string{
 	"openai":     {"github.com/openai/openai-go/v3"},
 	"anthropic":  {"github.com/anthropics/anthropic-sdk-go"},
 	"mcp-sdk":    {"github.com/modelcontextprotocol/go-sdk"},
+	"otel":       {"go.opentelemetry.io/otel"},
 	"oidc":       {"github.com/coreos/go-oidc/v3"},
 }
 

@@ -1,13 +1,16 @@
 package serve_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/stepjet/stepjet/client"
@@ -36,9 +40,9 @@ func collect(t *testing.T) *spans {
 	t.Helper()
 	s := &spans{by: map[string]*tracepb.Span{}, of: map[string]string{}}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var m collector.ExportTraceServiceRequest
 		raw, err := io.ReadAll(r.Body)
-		if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(raw, &m) != nil {
+		m, bad := decoded(r.Header.Get("Content-Type"), raw)
+		if err != nil || r.URL.Path != "/v1/traces" || bad != nil {
 			http.Error(w, "no spans", http.StatusBadRequest)
 			return
 		}
@@ -61,6 +65,21 @@ func collect(t *testing.T) *spans {
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
 	return s
+}
+
+// decoded reads what was sent, by Go's exporter or by JavaScript's, whose JSON has ids in hex.
+func decoded(form string, raw []byte) (*collector.ExportTraceServiceRequest, error) {
+	var m collector.ExportTraceServiceRequest
+	if form != "application/json" {
+		return &m, proto.Unmarshal(raw, &m)
+	}
+	ids := regexp.MustCompile(`"(?:traceId|spanId|parentSpanId)":"([0-9a-f]+)"`)
+	raw = ids.ReplaceAllFunc(raw, func(field []byte) []byte {
+		digits := ids.FindSubmatch(field)[1]
+		id, _ := hex.DecodeString(string(digits))
+		return bytes.Replace(field, digits, []byte(base64.StdEncoding.EncodeToString(id)), 1)
+	})
+	return &m, protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(raw, &m)
 }
 
 // named returns the spans of a name.

@@ -7,14 +7,11 @@ import (
 	"github.com/stepjet/stepjet/observe"
 )
 
-// The names of spans and attributes, in one place: OpenTelemetry's conventions for messaging are stable, those for
-// generative AI may change.
+// The names of spans and attributes that whoever ends a run makes; package observe/spans has those of clients and
+// workers. OpenTelemetry's conventions for messaging are stable, those for generative AI may change.
 const (
-	spanSubmit   = "send plan.submit"
 	spanWorkflow = "invoke_workflow"
 	spanStep     = "step "
-	spanProcess  = "process step."
-	spanExecute  = "execute_tool "
 
 	system      = attribute.Key("messaging.system")
 	destination = attribute.Key("messaging.destination.template")
@@ -23,16 +20,13 @@ const (
 	toolName    = attribute.Key("gen_ai.tool.name")
 	toolCall    = attribute.Key("gen_ai.tool.call.id")
 
-	keyRun      = attribute.Key("stepjet.run")
-	keyTenant   = attribute.Key("stepjet.tenant")
-	keyStatus   = attribute.Key("stepjet.status")
-	keyStep     = attribute.Key("stepjet.step")
-	keyAttempt  = attribute.Key("stepjet.attempt")
-	keyDelivery = attribute.Key("stepjet.delivery")
-	keyWait     = attribute.Key("stepjet.wait_ms")
-	keyWorker   = attribute.Key("stepjet.worker")
-	keyLeft     = attribute.Key("stepjet.left")
-	keyLeftOut  = attribute.Key("stepjet.attempts_left_out")
+	keyRun     = attribute.Key("stepjet.run")
+	keyTenant  = attribute.Key("stepjet.tenant")
+	keyStatus  = attribute.Key("stepjet.status")
+	keyStep    = attribute.Key("stepjet.step")
+	keyAttempt = attribute.Key("stepjet.attempt")
+	keyWait    = attribute.Key("stepjet.wait_ms")
+	keyLeftOut = attribute.Key("stepjet.attempts_left_out")
 
 	failure = codes.Error
 )

@@ -22,7 +22,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/stepjet/stepjet/observe"
+	"github.com/stepjet/stepjet/observe/spans"
 )
 
 // Bounds of what is made of a run, and of what waits to be sent. What comes while so much waits is lost.
@@ -33,9 +33,9 @@ const (
 
 // Traces makes spans. It is an observe.Observer for clients, orchestrators and workers.
 type Traces struct {
-	observe.None
-	provider *sdk.TracerProvider
-	tracer   trace.Tracer
+	*spans.Observer // of what a client and a worker tell
+	provider        *sdk.TracerProvider
+	tracer          trace.Tracer
 }
 
 // New makes an observer that hands spans to the exporter, some at a time. resource says which program they are of.
@@ -46,7 +46,7 @@ func New(to sdk.SpanExporter, resource ...sdk.TracerProviderOption) *Traces {
 		sdk.WithBatcher(to, sdk.WithMaxQueueSize(maxWaiting)),
 	}, resource...)
 	p := sdk.NewTracerProvider(options...)
-	return &Traces{provider: p, tracer: p.Tracer("github.com/stepjet/stepjet")}
+	return &Traces{Observer: spans.New(p), provider: p, tracer: p.Tracer("github.com/stepjet/stepjet")}
 }
 
 // Close sends what waits, until ctx ends.

@@ -131,6 +131,22 @@ func TestTheSpansOfARun(t *testing.T) {
 	}
 }
 
+// TestTheSpansOfWhatStandsInASubPlan: a worker's spans have a parent there too.
+func TestTheSpansOfWhatStandsInASubPlan(t *testing.T) {
+	t.Parallel()
+	e := finished(kept)
+	inner := outcome.Step{ID: "s/in", Tool: "inner", Attempts: 1, Ready: at(1), Decided: at(2)}
+	each := outcome.Step{ID: "m=0/in", Tool: "inner", Attempts: 1, Ready: at(1), Decided: at(2)}
+	e.Document.Steps = []outcome.Step{
+		{ID: "s", Steps: []outcome.Step{inner}}, {ID: "m", Items: []outcome.Step{{ID: "m=0", Steps: []outcome.Step{each}}}},
+	}
+	var ids []string
+	for _, s := range made(t, func(to *traces.Traces) { to.OnFinish(e) })["step inner"] {
+		ids = append(ids, s.SpanContext.SpanID().String())
+	}
+	require.ElementsMatch(t, []string{span(attempt("s/in", "inner", 1).Span()), span(attempt("m=0/in", "inner", 1).Span())}, ids)
+}
+
 // A run that came without a trace, and is traced all the same, begins its trace.
 func TestARunsOwnTraceBeginsWithIt(t *testing.T) {
 	t.Parallel()
