@@ -107,8 +107,9 @@ mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Pro
 	cd $(MCP_NPM) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp bridge --folder $(MCP_NPM)
 
-deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
+deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm chart, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
 	deploy/check.sh
+	deploy/chart_check.sh
 	deploy/image_check.sh
 
 bench-contracts: lab ## writes the figures of docs/contracts.md
