@@ -17,7 +17,9 @@ import (
 type StreamOptions struct {
 	SubmitOptions
 	// OpenFor is how long the run waits for more of the plan: where nothing more of it could be sent for so long, it goes
-	// on with what it has. 0: DefaultOpenFor.
+	// on with what it has, and what is written after its end is AlreadyFinished. So it has to be longer than the longest
+	// time in which no step is complete that may begin, such as that of a long step, or of many that wait for the end of
+	// the text. 0: DefaultOpenFor.
 	OpenFor time.Duration
 	// Begun is told of the run once it is submitted, with the first steps or as a whole, from the goroutine that called
 	// Stream. nil: nobody is told.

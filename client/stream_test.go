@@ -245,6 +245,19 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 	}, patience, 5*time.Millisecond, "nothing came for as long as it was open")
 	a.write(`]}`)
 	require.Equal(t, outcome.Succeeded, a.outcome().Status)
+	// One that was written for longer than its run waits is told so, and what to do.
+	a = stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "late"}, OpenFor: time.Second})
+	a.write(`{"steps":[` + keep("a", ""))
+	a.sees("a")
+	require.Eventually(t, func() bool {
+		doc, err := c.Get(ctx, "late")
+		return err == nil && doc.Status == outcome.Succeeded
+	}, patience, 5*time.Millisecond)
+	a.write(`,` + keep("b", "a") + `]}`)
+	f, details := a.broken(fault.AlreadyFinished)
+	require.Contains(t, f.Message, "nothing of the text could be sent for 1s, so its run went on with what it had and came to its end; the run late is succeeded, and 1 step had begun: a")
+	require.Contains(t, f.Hint, "--open-for")
+	require.Equal(t, []string{"a"}, details.Began)
 }
 
 // TestOtherAmendments of a plan that is being written do no harm.

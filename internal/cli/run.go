@@ -27,6 +27,7 @@ type runFlags struct {
 	wait  time.Duration
 	dry   bool
 	write bool // the plan is still being written
+	open  time.Duration
 	with  contextFlags
 	may   permitFlag
 }
@@ -72,6 +73,8 @@ for one of --stream whose text was not over.`,
 			switch {
 			case f.dry && f.write:
 				return usage(errors.New("--dry-run is of a whole plan, --stream of one that is being written: leave one of them out"))
+			case !f.write && cmd.Flags().Changed("open-for"):
+				return usage(errors.New(`--open-for is of a plan that is being written: add --stream, or write "open_for" into the plan`))
 			case f.write:
 				return runStream(cmd.Context(), a, args[0], f)
 			case f.dry:
@@ -84,6 +87,7 @@ for one of --stream whose text was not over.`,
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
 	c.Flags().BoolVar(&f.write, "stream", false, "run the plan while it is being written")
+	c.Flags().DurationVar(&f.open, "open-for", client.DefaultOpenFor, "with --stream: how long the run waits for the next step to be complete, before it goes on with what it has")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what the plan would come to, with made-up results")
 	f.with.add(c.Flags())
 	f.may.add(c.Flags())

@@ -41,7 +41,7 @@ func runStream(ctx context.Context, a *app, name string, f runFlags) error {
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
 	a.tellIfOpen(ctx, s, bag)
-	x := streamed{a: a, s: s, o: client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}}}
+	x := streamed{a: a, s: s, o: client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, OpenFor: f.open}}
 	out, err := x.run(ctx, text)
 	if err == nil {
 		return a.outcome(out)

@@ -672,7 +672,7 @@ var mutants = []mutant{
 	},
 	{
 		"output-unread", "an output is made without what lies in blobs",
-		"machine/shape.go", "	if slices.ContainsFunc(shape.Reads, sc.standing(r).inBlob) || shape.TakesInput && sc.input.away {", "	if false {", "./machine", "Scenarios|RandomPlans",
+		"machine/shape.go", "	if slices.ContainsFunc(shape.Reads, sc.standing(r).inBlob) || shape.TakesInput && sc.input.away {", "	if shape == nil {", "./machine", "Scenarios|RandomPlans",
 	},
 	{
 		"scope-partial", "a composite succeeds with a part of its plan though its step doesn't say so",
