@@ -3,6 +3,8 @@ package chaos
 import (
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -23,7 +25,7 @@ func (r *runView) nestedHas(token string) bool {
 // comes to in the reference, to which such a step is a tool, and its tools were called with what the reference has.
 func (c *checker) checkNested(r *runView) {
 	if r.disturbed() || r.doc.Status == outcome.Cancelled || r.doc.Status == outcome.Expired {
-		return
+		return // the reference runs such a plan by itself, and knows neither what a worker's death nor when a stop came to
 	}
 	contracts := r.work.Contracts
 	if r.frozen != nil {
@@ -45,6 +47,28 @@ func (c *checker) checkNested(r *runView) {
 	}
 	if !r.itemFailed() {
 		c.checkNestedArguments(r, all)
+		c.checkNestedValues(r, all[""])
+	}
+}
+
+// checkNestedValues compares what the run returned, values among it: what was told of those is part of that.
+func (c *checker) checkNestedValues(r *runView, want *reference.Result) {
+	got := r.doc.Outcome
+	if (want.Output == nil) != (got.Output == nil) || want.Output != nil && valueDigest(got.Output) != valueDigest(want.Output) {
+		c.violation("I6", r, "the output is %.200q, and in the reference %.200q", got.Output, want.Output)
+	}
+	if len(got.Results) != len(want.Results) {
+		c.violation("I6", r, "%d results, and the reference has %d", len(got.Results), len(want.Results))
+		return
+	}
+	for i, w := range want.Results {
+		g := got.Results[i]
+		if list := gjson.GetBytes(g.JSON, "results"); list.IsArray() && gjson.GetBytes(g.JSON, "summary").Exists() { // of a for_each
+			g.JSON = []byte(list.Raw)
+		}
+		if g.Step != w.Step || valueDigest(g.JSON) != valueDigest(w.JSON) {
+			c.violation("I6", r, "the result of step %s is %.200q, and in the reference of %s %.200q", g.Step, g.JSON, w.Step, w.JSON)
+		}
 	}
 }
 

@@ -203,6 +203,17 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			d := f.doc(func(d *outcome.Run) bool { return ofKind(kindNest)(d) && d.Steps[0].ID[0] == 's' })
 			d.Steps[0].Status = outcome.StepSkipped
 		}},
+		{"I6", "and in the reference", func(f *forged) { // of a plan with plans within it
+			o := f.doc(func(d *outcome.Run) bool {
+				return ofKind(kindNest)(d) && d.Status == outcome.Succeeded && (len(d.Outcome.Results) > 0 || d.Outcome.Output != nil)
+			}).Outcome
+			if o.Output != nil {
+				o.Output = json.RawMessage(`"other"`)
+				return
+			}
+			o.Results = slices.Clone(o.Results)
+			o.Results[0].JSON = []byte(`"other"`)
+		}},
 		{"I6", "a valid plan was rejected", func(f *forged) { f.doc(chain).Status = outcome.Rejected }},
 		{"I6", "told that a valid plan was rejected", func(f *forged) {
 			e := f.event(func(e Event) bool { return e.Kind == evOutcome })
