@@ -143,9 +143,13 @@ func TestAmendmentsThatComeToStandElsewhere(t *testing.T) {
 			fmt.Fprintln(&b, m.Amendments()[0].Stale())
 			return b.String()
 		}
-		again := *amends.Amendment
+		again, early, first := *amends.Amendment, *amends.Amendment, *amends.Amendment
 		inOrder := seen(late, machine.Record{Seq: 10, Time: at, Amendment: &again})
 		require.ElementsMatch(t, strings.Split(inOrder, "\n"), strings.Split(seen(amends, late), "\n"))
 		require.Contains(t, inOrder, "duplicate_step")
+		// The other way round: the step has begun as what it was, and then the amendment is read that comes before.
+		inOrder = seen(machine.Record{Seq: 2, Time: at, Amendment: &first}, late)
+		require.ElementsMatch(t, strings.Split(inOrder, "\n"), strings.Split(seen(late, machine.Record{Seq: 2, Time: at, Amendment: &early}), "\n"))
+		require.Contains(t, inOrder, "<nil>")
 	}
 }
