@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -54,11 +53,11 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		return false
 	}
 	its.asking[key] = true
-	x := ag.look(r, of)
+	x := ag.look(r, of, round, own && ag.sendsWhole(r, of, d.Call))
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
-	send := ag.sender(r, d.Call, x)
+	send := ag.sender(r, own && ag.sendsWhole(r, of, d.Call), x)
 	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
 		var args, result json.RawMessage
 		l, err := x.read(ctx, ag.values)
@@ -80,6 +79,8 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
 			case err != nil:
 				ag.decider.fail(a, err, r.trace)
+			case own && args == nil:
+				ag.ready(r, d, then)
 			case result != nil:
 				ag.answer(a, result, r)
 			case r.step(d.Step).Own:
@@ -93,11 +94,16 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	return false
 }
 
+// sendsWhole reports whether the requests of an agent's planner have all rounds in them.
+func (ag *agentry) sendsWhole(r *run, of, planner machine.Call) bool {
+	return r.machine.Contract(planner.Step).WholeRequest || r.agents.whole[r.token(of)]
+}
+
 // sender returns what makes the request of a planner, and stores the parts that it names before it is sent. Those are made
-// of the records, so whoever makes them finds what others have stored of them.
-func (ag *agentry) sender(r *run, planner machine.Call, x *looked) func(context.Context, *agents.Loop, int) ([]byte, *fault.Error) {
-	its, bucket, there := r.agents, r.bucket(), r.agents.parts[x.name]
-	whole := r.machine.Contract(planner.Step).WholeRequest
+// of the records, so whoever makes them finds what others have stored of them. Where something else lies there, it returns
+// nothing: the request is to be made anew, whole.
+func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, *agents.Loop, int) ([]byte, *fault.Error) {
+	its, bucket := r.agents, r.bucket()
 	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
 	return func(ctx context.Context, l *agents.Loop, round int) ([]byte, *fault.Error) {
 		asked, err := l.Ask(round, name)
@@ -107,14 +113,21 @@ func (ag *agentry) sender(r *run, planner machine.Call, x *looked) func(context.
 		case whole:
 			return asked.Whole()
 		}
-		args, bad := asked.Sent(there, func(p request.Part) (bool, error) { return ag.values.keep(ctx, bucket, p.Name, p.Bytes) })
-		if bad != nil { // also when stopping: then nobody looks at it
+		same, bad := asked.Keep(func(p request.Part) (bool, error) { return ag.values.keep(ctx, bucket, p.Name, p.Bytes) })
+		switch {
+		case bad != nil: // also when stopping: then nobody looks at it
 			return nil, fault.As(bad)
+		case !same:
+			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "run", r.id.Plain(), "agent", x.name)
+			ag.post(func() { its.whole[x.name] = true })
+			return nil, nil
 		}
-		if bytes.Equal(args, asked.Request) {
-			ag.post(func() { its.parts[x.name] = max(its.parts[x.name], round) })
-		}
-		return args, nil
+		ag.post(func() {
+			if asked.Past.Rounds() > its.past[x.name].Rounds() {
+				its.past[x.name] = asked.Past
+			}
+		})
+		return asked.Request, nil
 	}
 }
 
@@ -148,7 +161,7 @@ func (ag *agentry) round(r *run, of machine.Call) {
 		return
 	}
 	its.deciding[of] = true
-	x, id, generation, a := ag.look(r, of), r.id, r.generation, r.attempt(of, 1)
+	x, id, generation, a := ag.look(r, of, len(machine.Rounds(r.machine, of))-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() { delete(its.deciding, of) })
@@ -196,11 +209,18 @@ type lookedCall struct {
 	value       source
 }
 
-// look gathers what there is of an agent's loop.
-func (ag *agentry) look(r *run, of machine.Call) *looked {
+// look gathers what there is of an agent's loop, to be asked about a round: all of it where anew, else what is not past.
+func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 	x := &looked{name: r.token(of), scope: of}
 	x.loop = agents.Loop{Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name}
+	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
+		x.loop.Past = past
+	}
 	for _, v := range machine.Rounds(r.machine, of) {
+		if v.Number < x.loop.Past.Rounds() {
+			x.asked, x.loop.Rounds = append(x.asked, source{}), append(x.loop.Rounds, agents.Round{})
+			continue
+		}
 		if v.Number == 0 {
 			value, away := r.machine.Input(v.Planner.Step)
 			if x.loop.Input = value; away {

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -115,7 +116,8 @@ type agentsOf struct {
 	asking    map[machine.Dispatch]bool // the gate, or making the request of a planner
 	deciding  map[machine.Call]bool     // rounds, by their agents
 	contracts map[string]*tool.Contract // of the tools that the run froze
-	parts     map[string]int            // how many parts of requests are known to be stored, by the agents' tokens
+	past      map[string]*agents.Past   // what is left of rounds whose parts are stored, by the agents' tokens
+	whole     map[string]bool           // whose requests go out whole, since something else lies where a part belongs
 	said      map[attemptOf]said        // of results, beside their values
 }
 
@@ -138,7 +140,7 @@ func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, parts: map[string]int{}, said: map[attemptOf]said{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
 	}
 }
 

@@ -54,6 +54,13 @@ func Begin(d *agent.Definition, f *agent.Facts, name func(round int) string) *Lo
 	return l
 }
 
+// Clone returns a loop that goes its own way from here on. A round is to be opened in it.
+func (l *Loop) Clone() *Loop {
+	c := *l
+	c.whole, c.facts = slices.Clip(l.whole), nil
+	return &c
+}
+
 // begin makes the head anew.
 func (l *Loop) begin(f *agent.Facts) {
 	tools := shown(f.Shown())

@@ -13,9 +13,12 @@ import (
 
 // Asked is what a planner is asked.
 type Asked struct {
-	// Request names the last of Parts, which have to be stored before it is sent; in the first round there are none.
+	// Request names the last of Parts, which have to be stored before it is sent; in the first round there are none. They are
+	// those of the rounds that are not past.
 	Request []byte
 	Parts   []request.Part
+	// Past is what is left of all rounds before this one; nil before the second.
+	Past *Past
 }
 
 // Ask returns what the planner of a round is asked. name says what the part of a round is called. The error is what the
@@ -25,19 +28,19 @@ func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error
 	if what := spent.UsedUp(0); what != "" {
 		return nil, exceeded(what)
 	}
-	first, err := l.begin(0)
+	loop, err := l.asked(name)
 	if err != nil {
 		return nil, err
 	}
 	out := &Asked{}
-	loop := request.Begin(l.Definition, first, name)
-	for n := range round {
+	for n := l.Past.Rounds(); n < round; n++ {
 		f, _ := l.begin(n)
 		loop.Open(f, nil)
 		next, _ := l.begin(n + 1)
 		out.Parts = append(out.Parts, loop.End(l.rendered(n), next, ""))
 	}
 	f, _ := l.begin(round)
+	out.Past = l.past(round, loop)
 	loop.Open(f, nil)
 	now := request.Now{Left: spent.Left(), Dropped: l.dropped(round - 1)}
 	asked := loop.Request(now)
@@ -53,19 +56,31 @@ func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error
 	return out, nil
 }
 
+// asked returns the requests up to the rounds that are not past.
+func (l *Loop) asked(name func(round int) string) (*request.Loop, *fault.Error) {
+	if l.Past != nil {
+		return l.Past.asked.Clone(), nil
+	}
+	first, err := l.begin(0)
+	if err != nil {
+		return nil, err
+	}
+	return request.Begin(l.Definition, first, name), nil
+}
+
 // measured are the tokens that the last planner told of what a request begins with. Where it told of none, or where the
 // request begins anew, all of it counts as fresh.
 func (l *Loop) measured(round int, asked request.Request) int64 {
 	if asked.Fresh == asked.Size {
 		return 0
 	}
-	if x, err := l.answer(round - 1); err == nil && x.answer != nil && x.answer.Usage.InputTokens > 0 {
-		return x.answer.Usage.InputTokens
+	if told := l.inputTokens(round - 1); told > 0 {
+		return told
 	}
 	return asked.Size - asked.Fresh
 }
 
-// Whole returns the request with all its rounds, for a planner that wants it so.
+// Whole returns the request with all its rounds, for a planner that wants it so. None of them may be past.
 func (a *Asked) Whole() ([]byte, *fault.Error) {
 	made := map[string][]byte{}
 	for _, p := range a.Parts {
@@ -79,30 +94,24 @@ func (a *Asked) Whole() ([]byte, *fault.Error) {
 	return whole, nil
 }
 
-// Sent returns what the planner is sent once all parts are stored but the first, which are there already. keep stores one,
-// unless it was stored before, and reports whether it lies under its name. Where something else does, of somebody else or
-// of another version, that stays, and the request is sent whole.
-func (a *Asked) Sent(there int, keep func(request.Part) (same bool, err error)) ([]byte, error) {
-	for _, p := range a.Parts[min(there, len(a.Parts)):] {
-		same, err := keep(p)
-		if err != nil {
-			return nil, err
-		}
-		if !same {
-			whole, bad := a.Whole()
-			if bad != nil {
-				return nil, bad
-			}
-			return whole, nil
+// Keep stores the parts: keep stores one, unless it was stored before, and reports whether it lies under its name. same is
+// false where something else does, of somebody else or of another version: that stays, and the request is to be sent whole.
+func (a *Asked) Keep(keep func(request.Part) (same bool, err error)) (same bool, err error) {
+	for _, p := range a.Parts {
+		if same, err = keep(p); err != nil || !same {
+			return false, err
 		}
 	}
-	return a.Request, nil
+	return true, nil
 }
 
 // dropped returns the output of a round's answer that did not count; nothing where there was none.
 func (l *Loop) dropped(round int) request.Value {
-	if round < 0 {
+	switch {
+	case round < 0:
 		return request.Value{}
+	case round < l.Past.Rounds():
+		return l.Past.dropped
 	}
 	x, err := l.answer(round)
 	if err != nil || x.answer == nil || l.Rounds[round].Record == nil || l.Rounds[round].Record.Fragment == nil {

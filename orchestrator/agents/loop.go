@@ -18,8 +18,11 @@ type Loop struct {
 	Definition *agent.Definition
 	// Input is what the agent was called with.
 	Input json.RawMessage
-	// Rounds are those that were begun, in their order.
+	// Rounds are those that were begun, in their order. Of those that are past nothing has to be there.
 	Rounds []Round
+	// Past is what is left of the first rounds; nil for a loop of which all are there. It has none behind the round that is
+	// asked about.
+	Past *Past
 	// Templates are those that the run froze, its agents among them, by name.
 	Templates map[string]*plan.Template
 	// Run and Name are the run and the token of the agent, for its account.
@@ -27,6 +30,7 @@ type Loop struct {
 
 	facts []*agent.Facts // of the beginnings of rounds, as far as they were asked for
 	read  []*reading     // of the answers, likewise
+	ids   [][]string     // of the steps of rounds, likewise
 }
 
 // Round is one of them.
@@ -99,22 +103,23 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	return x, nil
 }
 
-// earlier returns the ids of the steps of the rounds before one.
-func (l *Loop) earlier(round int) [][]string {
-	all := make([][]string, round)
-	for n := range all {
-		for _, c := range l.Rounds[n].Calls {
-			if c.Single && !strings.Contains(c.Path, "/") && !roundID(c.Path) {
-				all[n] = append(all[n], c.Path)
-			}
+// idsOf returns the ids of the own steps of a round, but for those that stand for earlier rounds.
+func idsOf(calls []Call) (ids []string) {
+	for _, c := range calls {
+		if c.Single && !strings.Contains(c.Path, "/") && !roundID(c.Path) {
+			ids = append(ids, c.Path)
 		}
 	}
-	return all
+	return ids
 }
 
-// begin returns the facts of the beginning of a round. They must not be changed. The error is what is wrong with the
+// begin returns the facts of the beginning of a round, which is none that is past. They must not be changed. The error is what is wrong with the
 // input.
 func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
+	if p := l.Past; len(l.facts) == 0 && p != nil {
+		l.facts = make([]*agent.Facts, p.rounds+1)
+		l.facts[p.rounds] = p.facts.Clone()
+	}
 	if len(l.facts) == 0 {
 		f, err := l.Definition.Begin(l.Input, nil)
 		if err != nil {
@@ -191,7 +196,10 @@ func (l *Loop) entry(round int, x *reading, call int) *agent.Entry {
 // Usage is what the loop has used up before a round.
 func (l *Loop) Usage(round int) (s agent.Spending) {
 	s.Budget = l.Definition.Budget
-	for n := range min(round, len(l.Rounds)) {
+	if l.Past != nil {
+		s = l.Past.spent
+	}
+	for n := l.Past.Rounds(); n < min(round, len(l.Rounds)); n++ {
 		x, err := l.answer(n)
 		if err != nil || x.answer == nil {
 			s.Settle(agent.Reservation{}, agent.Tokens{})

@@ -1,0 +1,77 @@
+package agents
+
+import (
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/agent/request"
+)
+
+// Past is what is left of the first rounds of a loop, all of which are over, for the rounds behind them: without it, each
+// round would read all before it anew. It never changes, and follows from the records as the loop does: one without a
+// Past comes to the same. Facts and requests are copied out of it.
+type Past struct {
+	rounds  int
+	facts   *agent.Facts // of the beginning of the next round
+	asked   *request.Loop
+	ids     [][]string // of the steps of each round
+	spent   agent.Spending
+	calls   []agent.Called
+	dropped request.Value // of the last round
+	input   int64         // tokens that its planner told of
+}
+
+// Rounds is how many rounds are past.
+func (p *Past) Rounds() int {
+	if p == nil {
+		return 0
+	}
+	return p.rounds
+}
+
+// past returns what is left of all rounds before one that begins.
+func (l *Loop) past(round int, asked *request.Loop) *Past {
+	f, err := l.begin(round)
+	if err != nil || round == 0 {
+		return nil
+	}
+	return &Past{
+		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round),
+		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
+	}
+}
+
+// earlier returns the ids of the steps of the rounds before one. They must not be changed.
+func (l *Loop) earlier(round int) [][]string {
+	if l.ids == nil && l.Past != nil {
+		l.ids = l.Past.ids[:l.Past.rounds:l.Past.rounds]
+	}
+	for n := len(l.ids); n < round; n++ {
+		l.ids = append(l.ids, idsOf(l.Rounds[n].Calls))
+	}
+	return l.ids[:round:round]
+}
+
+// called returns the calls that were made in the rounds before one.
+func (l *Loop) called(round int) (all []agent.Called) {
+	if l.Past != nil {
+		all = append(all, l.Past.calls...)
+	}
+	for n := l.Past.Rounds(); n < round; n++ {
+		for _, c := range l.Rounds[n].Calls {
+			if c.Seq > 0 {
+				all = append(all, agent.Called{ID: c.Path, Tool: l.toolOf(n, c.Path), Status: c.Status, MS: c.MS})
+			}
+		}
+	}
+	return all
+}
+
+// inputTokens are those that the planner of a round told of its request; 0 where it told of none.
+func (l *Loop) inputTokens(round int) int64 {
+	if round < l.Past.Rounds() {
+		return l.Past.input
+	}
+	if x, err := l.answer(round); err == nil && x.answer != nil {
+		return x.answer.Usage.InputTokens
+	}
+	return 0
+}
