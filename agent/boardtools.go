@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -68,7 +69,7 @@ func (a Artifact) describe() string {
 }
 
 // part returns an object, or what stands at a path of it. What is longer than most bytes is returned as a text of some of
-// its bytes, with how to read on.
+// its bytes, with how to read on, that is no longer itself.
 func (a Artifact) part(path string, from, bytes, most int) (json.RawMessage, *fault.Error) {
 	v := []byte(a.Value)
 	if path != "" {
@@ -88,6 +89,14 @@ func (a Artifact) part(path string, from, bytes, most int) (json.RawMessage, *fa
 		return v, nil
 	}
 	from = min(max(from, 0), len(v))
-	to := min(from+bytes, len(v))
-	return marshal(map[string]any{"text": strings.ToValidUTF8(string(v[from:to]), ""), "from": from, "to": to, "bytes": len(v)}), nil
+	for to := min(from+bytes, len(v)); ; {
+		for end := to; to < len(v) && to > from+1 && to > end-utf8.UTFMax && !utf8.RuneStart(v[to]); {
+			to-- // the next part begins with a whole character
+		}
+		out := marshal(map[string]any{"text": strings.ToValidUTF8(string(v[from:to]), ""), "from": from, "to": to, "bytes": len(v)})
+		if len(out) <= most || to-from <= 1 { // else the planner would be shown a preview of it
+			return out, nil
+		}
+		to = from + max((to-from)*(most-16)/len(out), 1)
+	}
 }

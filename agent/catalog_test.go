@@ -126,3 +126,24 @@ func problems(r plan.Report) string {
 	}
 	return b.String()
 }
+
+// TestReadingOnEnds: a part of an object is no longer than a planner is shown whole, and the next one begins where it ends.
+func TestReadingOnEnds(t *testing.T) {
+	t.Parallel()
+	v := quoteJSON(strings.Repeat("\"ä\n<€", 300))
+	a := Artifact{Name: "Doc", Type: "Doc", Value: v}
+	text := ""
+	for from := 0; from < len(v); {
+		raw, err := a.part("", from, 0, 256)
+		require.Nil(t, err)
+		require.LessOrEqual(t, len(raw), 256)
+		var part struct {
+			Text     string
+			From, To int
+		}
+		require.NoError(t, json.Unmarshal(raw, &part))
+		require.Greater(t, part.To, from)
+		text, from = text+part.Text, part.To
+	}
+	require.Equal(t, string(v), text, "nothing is missing")
+}

@@ -511,6 +511,21 @@ func TestWhatWorkersSayOfResults(t *testing.T) {
 	require.Contains(t, string(list.Result), `"User_2"`, "also that of an item")
 }
 
+// TestAPlannerIsGivenBackWhatItWants: its state byte for byte, and how it reads on in what is on the blackboard.
+func TestAPlannerIsGivenBackWhatItWants(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const state = `{"provider":"p","model":"m","items":[{"signature":"a\u002fb=="}, 1.0]}`
+	x := s.plays("planner", `{"steps":[{"id":"d","tool":"big","arguments":{"Bytes":9000}},{"id":"b","tool":"blackboard"}],"provider_state":`+state+`}`,
+		`{"steps":[{"id":"g","tool":"blackboard_get","arguments":{"name":"Doc","path":"","from":4096}}]}`, `{"output":1}`)
+	s.agent("reads", "", `{"planner":{"tool":"planner","mode":"commands"},"tools":[{"tool":"big","artifact":{"type":"Doc"}},"blackboard"]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"reads"}]}`, "gets")
+	require.JSONEq(t, `1`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, string(x.whole[1]), `"provider_state":`+state+`}]`)
+	require.Contains(t, string(x.whole[1]), `"more":"blackboard_get {\"name\":\"Doc\",\"path\":\"\",\"from\":4096} reads on"`)
+	require.Regexp(t, `"id":"g","tool":"blackboard_get","arguments":\{[^}]*\},"status":"succeeded","result":\{"bytes":9020,"from":4096,"text":"[a-z]+","to":8[0-9]{3}\}`, string(x.whole[2]))
+}
+
 // TestAgentsStandTooDeep: what a call in a round would be called would be taken for nobody's, so its planner is told.
 func TestAgentsStandTooDeep(t *testing.T) {
 	t.Parallel()

@@ -154,6 +154,7 @@ func (l *Loop) rendered(round int) request.Round {
 		own++
 		l.came(&rec, came[x.paths[i]], l.Rounds[round].Record.Rest)
 		rec.Note = l.note(round, x, i, came[x.paths[i]])
+		rec.Result.Object = l.object(round, came[x.paths[i]])
 		out.Records = append(out.Records, rec)
 	}
 	return out
@@ -171,6 +172,15 @@ func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	}
 	_, note, _ := after.Done(e.Name, c.Arguments)
 	return note
+}
+
+// object is the name by which a planner reads on in a result of which it is shown a preview; empty where it can't.
+func (l *Loop) object(round int, c *Call) string {
+	after, err := l.begin(round + 1)
+	if c == nil || c.Said != "" || err != nil || after.Entry("blackboard_get") == nil {
+		return ""
+	}
+	return l.objects[c.Seq]
 }
 
 // came adds to a record what its call came to.

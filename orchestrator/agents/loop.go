@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -31,6 +32,8 @@ type Loop struct {
 	facts []*agent.Facts // of the beginnings of rounds, as far as they were asked for
 	read  []*reading     // of the answers, likewise
 	ids   [][]string     // of the steps of rounds, likewise
+
+	objects map[uint64]string // names on the blackboard, by the records of calls, likewise
 }
 
 // Round is one of them.
@@ -132,12 +135,26 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		n := len(l.facts)
 		f := l.facts[n-1].Clone()
 		for _, o := range l.outcomes(n-1, ^uint64(0)) {
+			before := len(f.Artifacts())
 			f.Add(o.Outcome)
+			l.onBoard(&o, f.Artifacts()[before:])
 		}
 		f.BeginRound(n, nil)
 		l.facts = append(l.facts, f)
 	}
 	return l.facts[round], nil
+}
+
+// onBoard notes by which name the blackboard has all of what a call returned.
+func (l *Loop) onBoard(o *outcome, added []agent.Artifact) {
+	for _, a := range added {
+		if o.seq > 0 && bytes.Equal(a.Value, o.Result) {
+			if l.objects == nil {
+				l.objects = map[uint64]string{}
+			}
+			l.objects[o.seq] = a.Name
+		}
+	}
 }
 
 // outcome is one of a call, by its place among those of the answer.
