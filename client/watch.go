@@ -238,6 +238,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 		for k := range s.Items {
 			w.seen(&s.Items[k], each)
 		}
+		w.rounds(s.Steps, each)
 		w.seen(s, each)
 		w.asking(s, each)
 	}
@@ -256,6 +257,16 @@ func (w *Watcher) asking(s *outcome.Step, each func(Event)) {
 				w.seen(&list[i], each)
 			}
 			w.asking(&list[i], each)
+		}
+	}
+}
+
+// rounds reports the calls of an agent's rounds, as far as the document has them: they are what its step is about.
+func (w *Watcher) rounds(steps []outcome.Step, each func(Event)) {
+	for i := range steps {
+		if scope := subjects.ScopeOf(steps[i].ID); subjects.IsIteration(scope) && steps[0].ID == subjects.OwnCall(subjects.ScopeOf(steps[0].ID), "plan") {
+			w.rounds(steps[i].Steps, each)
+			w.seen(&steps[i], each)
 		}
 	}
 }

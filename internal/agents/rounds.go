@@ -144,6 +144,91 @@ func Summary(rounds []Round) string {
 	return strings.Join(parts, ", ")
 }
 
+// Steps returns the steps of a run that are agents, as far as they have begun a round: those that stand in its plan.
+func Steps(doc *outcome.Run) (ids []string) {
+	for i := range doc.Steps {
+		if s := &doc.Steps[i]; len(s.Steps) > 0 {
+			if _, what, ok := Place(s.ID, s.Steps[0].ID); ok && what == "" {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// Standing says where an agent stands that is not over: in which round, and whether its planner is asked or its calls run.
+func Standing(s *outcome.Step) string {
+	round, calls, over, thinks := -1, 0, 0, false
+	for k := range s.Steps {
+		n, what, ok := Place(s.ID, s.Steps[k].ID)
+		if !ok || n < round || Earlier(what) {
+			continue
+		}
+		if n > round {
+			round, calls, over = n, 0, 0
+		}
+		if what == "" {
+			thinks = !s.Steps[k].Status.Terminal()
+			continue
+		}
+		if calls++; s.Steps[k].Status.Terminal() {
+			over++
+		}
+	}
+	switch {
+	case round < 0:
+		return ""
+	case thinks:
+		return fmt.Sprintf("the planner, round %d", round)
+	}
+	return fmt.Sprintf("%s of round %d, %d over", text.Count(calls, "call"), round, over)
+}
+
+// OwnWords says what a step of a round is for which the name of a tool says too little: the planner's call, and what
+// stands for an earlier round's results. ok is false for all others.
+func OwnWords(s *outcome.Step) (words string, ok bool) {
+	scope := subjects.ScopeOf(s.ID)
+	if !subjects.IsIteration(scope) {
+		return "", false
+	}
+	last := strings.TrimPrefix(s.ID, scope+"/")
+	switch {
+	case s.ID == subjects.OwnCall(scope, "plan"):
+		return s.Tool + ", the planner", true
+	case s.Tool == last && Earlier(last):
+		return "results of round " + last[1:], true
+	}
+	return "", false
+}
+
+// Answered says in a few words what a planner's answer holds; "" for what is none.
+func Answered(raw json.RawMessage) string {
+	var a struct {
+		Steps    []json.RawMessage `json:"steps"`
+		Calls    []json.RawMessage `json:"calls"`
+		Commands []json.RawMessage `json:"execution_commands"`
+		Output   json.RawMessage   `json:"output"`
+		Usage    *agent.Tokens     `json:"usage"`
+	}
+	if json.Unmarshal(raw, &a) != nil {
+		return ""
+	}
+	var parts []string
+	if n := len(a.Steps) + len(a.Calls) + len(a.Commands); n > 0 {
+		parts = append(parts, text.Count(n, "call"))
+	}
+	if a.Output != nil && string(a.Output) != "null" {
+		parts = append(parts, "an output")
+	}
+	if a.Usage != nil {
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", a.Usage.InputTokens, a.Usage.OutputTokens))
+		if a.Usage.CostUSD > 0 {
+			parts = append(parts, dollars(a.Usage.CostUSD))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Told names the steps of an agent's run for people.
 type Told struct{ last string }
 

@@ -53,6 +53,37 @@ func TestRoundsOf(t *testing.T) {
 	require.Equal(t, []string{"2", "running", "0s", "-", "-", "-", "0"}, Table(rounds)[3])
 }
 
+// While its planner is asked an agent is not queued, and what its rows hold that is no call of a tool is named.
+func TestWhatAnAgentIsAbout(t *testing.T) {
+	t.Parallel()
+	plan := func(round string, status outcome.StepStatus) outcome.Step {
+		return outcome.Step{ID: "a/=" + round + "/=plan", Tool: "model", Status: status}
+	}
+	first := []outcome.Step{plan("0", outcome.StepSucceeded), {ID: "a/=0/x", Tool: "x", Status: outcome.StepSucceeded}, {ID: "a/=0/y", Tool: "y", Status: outcome.StepRunning},
+		{ID: "a/=0/r7", Tool: "r7", Status: outcome.StepSucceeded}}
+	for want, steps := range map[string][]outcome.Step{
+		"": nil, "the planner, round 0": {plan("0", outcome.StepReady)}, "2 calls of round 0, 1 over": first,
+		"the planner, round 1": append(first[:len(first):len(first)], plan("1", outcome.StepRunning)),
+	} {
+		require.Equal(t, want, Standing(&outcome.Step{ID: "a", Steps: steps}))
+	}
+	for id, want := range map[string]string{"a/=0/=plan": "t, the planner", "a/=1/r0": "", "a/=1/x": "", "a": "", "a/x": ""} {
+		words, ok := OwnWords(&outcome.Step{ID: id, Tool: "t"})
+		require.Equal(t, want, words, id)
+		require.Equal(t, want != "", ok, id)
+	}
+	words, ok := OwnWords(&outcome.Step{ID: "a/=12/r0", Tool: "r0"})
+	require.True(t, ok)
+	require.Equal(t, "results of round 0", words)
+	require.Equal(t, []string{"a"}, Steps(&outcome.Run{Steps: []outcome.Step{{ID: "b"}, {ID: "a", Steps: first}, {ID: "c", Steps: []outcome.Step{{ID: "c/x"}}}}}))
+	for answer, want := range map[string]string{
+		`{"steps":[1,2],"output":"x","usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.25}}`: "2 calls, an output, 7 tokens in, 2 out, $0.25",
+		`{"output":null,"calls":[1]}`: "1 call", `"text"`: "", `{"n":1}`: "",
+	} {
+		require.Equal(t, want, Answered(json.RawMessage(answer)), answer)
+	}
+}
+
 // A round's number stands above the first that is told of it alone.
 func TestTold(t *testing.T) {
 	t.Parallel()

@@ -20,8 +20,11 @@ import (
 
 const agentFiles = "testdata/agents/"
 
+// holding has the planner of a test wait before it answers.
+type holding struct{ asked, goesOn chan struct{} }
+
 // planning hosts a planner that divides by what the agent was given, and goes around it where that fails.
-func planning(t *testing.T, url string) {
+func planning(t *testing.T, url string, hold ...holding) {
 	nc, err := nats.Connect(url)
 	require.NoError(t, err)
 	w, err := worker.New(nc, worker.Config{})
@@ -32,6 +35,9 @@ func planning(t *testing.T, url string) {
 			"usage":{"input_tokens":1100,"output_tokens":60,"cost_usd":0.002}}`,
 		`{"output":{"quotient":12,"by":%s}}`,
 	}
+	if len(hold) > 0 {
+		answers[2] = `{"output":{"quotient":"$ref:r1.second.result","by":%s}}`
+	}
 	worker.Handle(w, "planner", func(_ context.Context, request map[string]any) (json.RawMessage, error) {
 		raw, _ := json.Marshal(request) // it was read from JSON
 		var in struct {
@@ -40,6 +46,10 @@ func planning(t *testing.T, url string) {
 		}
 		if json.Unmarshal(raw, &in) != nil || in.Round >= len(answers) {
 			return nil, worker.Terminal(errors.New("no answer"))
+		}
+		if in.Round == 1 && len(hold) > 0 {
+			close(hold[0].asked)
+			<-hold[0].goesOn
 		}
 		return fmt.Appendf(nil, answers[in.Round], in.Input.By), nil
 	}, worker.Contract(tool.Orchestration{Request: tool.WholeRequest}))
@@ -109,4 +119,39 @@ func TestAgents(t *testing.T) {
 	_, stderr, code = execute(t, data, "", "agents", "run", "helper")
 	require.Equal(t, 2, code, "its input has no member that is required")
 	require.Contains(t, stderr, "by")
+}
+
+// While the planner thinks, "get" and "watch" say so, and show the rounds; after the end as well, with what stands for
+// earlier rounds and what the planner's answers hold.
+func TestLookingAtAnAgent(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	hold := holding{make(chan struct{}), make(chan struct{})}
+	planning(t, url, hold)
+	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
+	require.Zero(t, code, stderr)
+	_, stderr, code = execute(t, data, `{"steps":[{"id":"a","tool":"helper","arguments":{"by":0}}]}`, "submit", "--run", "r", "-")
+	require.Zero(t, code, stderr)
+	<-hold.asked
+	stdout, stderr, code := execute(t, data, "", "get", "r")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "for the planner, round 1")
+	require.Regexp(t, `(?m)a/=0/=plan +planner, the planner +succeeded .* 1 call, 900 tokens in, 40 out, \$0\.001$`, stdout)
+	require.Regexp(t, `(?m)^agent +a: 2 rounds, 1 call of the planner, 1 call that it asked for, 900 tokens in`, stdout)
+	require.NotContains(t, stdout, "queued")
+	stdout, _, code = execute(t, data, "", "watch", "r", "--wait", "200ms")
+	require.Equal(t, exitWait, code)
+	require.Contains(t, stdout, "failed     a/=0/first  divide")
+	close(hold.goesOn)
+	_, stderr, code = execute(t, data, "", "get", "r", "--wait", "1m")
+	require.Zero(t, code, stderr)
+	for _, command := range []string{"get", "watch"} {
+		stdout, stderr, code = execute(t, data, "", command, "r")
+		require.Zero(t, code, stderr)
+		require.Contains(t, stdout, "results of round 1", command)
+		require.NotContains(t, stdout, "queued", command)
+		require.Regexp(t, `a/=1/second +divide`, stdout, command)
+	}
+	require.Regexp(t, `(?m)^succeeded  a  helper  [0-9.]+ m?s$`, stdout)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -149,6 +150,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	if doc.Status == outcome.Running && len(doc.Steps) > 0 {
 		line("progress", "%s", progressLine(doc, st))
 	}
+	for _, step := range agents.Steps(doc) {
+		line("agent", "%s: %s", oneLine(step), agents.Summary(agents.RoundsOf(doc, step, noBlob)))
+	}
 	if doc.Outcome != nil && doc.Status != outcome.Rejected {
 		line("returned", "%s; %s kept out of the context (~%d tokens)", size(doc.Stats.BytesReturned), size(doc.Stats.BytesKeptOut), doc.Stats.TokensKeptOut)
 	}
@@ -170,6 +174,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	_, err := a.stdout.Write(b.Bytes())
 	return err
 }
+
+// noBlob is for what is not worth fetching a large answer of a planner for: what it took is not known then.
+func noBlob(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
 
 // width is how wide a table may be: the terminal, or without a bound where the output goes to a file.
 func (a *app) width() int {

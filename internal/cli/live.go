@@ -48,6 +48,7 @@ type lines struct {
 
 	plan   func() *plan.Plan // of the run, nil where it isn't to be had; asked once a step was not taken
 	status map[string]outcome.StepStatus
+	inside map[string]bool // steps of which something within was told
 }
 
 func (l *lines) close() {}
@@ -58,7 +59,7 @@ func (l *lines) event(e client.Event) {
 		_, _ = fmt.Fprintf(l.w, "started    %s  %s\n", oneLine(e.Run), text.Count(e.Steps, "step"))
 	case subjects.EventStep:
 		l.note(e)
-		if e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
+		if e.Tool = words(e); e.Status.Terminal() || !e.RetryAt.IsZero() || l.fewAlike(e) {
 			_, _ = fmt.Fprintln(l.w, l.step(e))
 		}
 	case subjects.EventProgress:
@@ -118,7 +119,7 @@ func planOf(step string) string {
 
 func (l *lines) step(e client.Event) string {
 	parts := []string{l.st.step(e.Status, fmt.Sprintf("%-9s", inWords(e.Status))), e.Step, l.st.dim(l.does(e))}
-	if times := spent(e.QueuedMS, e.MS); times != "" {
+	if times := spentBy(e.Attempt, e.QueuedMS, e.MS, l.inside[e.Step]); times != "" {
 		parts = append(parts, times)
 	}
 	if e.Attempt > 1 || e.Status == outcome.StepRetrying && e.Attempt > 0 {
@@ -149,6 +150,12 @@ func (l *lines) does(e client.Event) string {
 
 // note keeps how a step ended.
 func (l *lines) note(e client.Event) {
+	if outermost, _, within := strings.Cut(e.Step, "/"); within {
+		if l.inside == nil {
+			l.inside = map[string]bool{}
+		}
+		l.inside[outermost] = true
+	}
 	if e.Status.Terminal() {
 		if l.status == nil {
 			l.status = map[string]outcome.StepStatus{}
@@ -207,6 +214,22 @@ func (l *lines) fewAlike(e client.Event) bool {
 }
 
 var digits = regexp.MustCompile("[0-9]+")
+
+// words names what the step of an event does, for those of agents' rounds.
+func words(e client.Event) string {
+	if own, ok := agents.OwnWords(&outcome.Step{ID: e.Step, Tool: e.Tool}); ok {
+		return own
+	}
+	return e.Tool
+}
+
+// spentBy is spent, of a step whose own plan or rounds took the time: nothing of it was queued.
+func spentBy(attempt int, queuedMS, ranMS float64, within bool) string {
+	if within && attempt == 0 && ranMS == 0 && queuedMS > 0 {
+		return tookMS(queuedMS)
+	}
+	return spent(queuedMS, ranMS)
+}
 
 // spent says how long a step executed, and how long it was queued before where that is most of it.
 func spent(queuedMS, ranMS float64) string {

@@ -104,7 +104,7 @@ func (g *progress) dealtWith(out *outcome.Outcome) {
 func (g *progress) step(e client.Event, now time.Time) {
 	i, ok := g.plan.Index(e.Step)
 	if !ok {
-		g.within(e)
+		g.within(e, now)
 		return
 	}
 	s := &g.steps[i]
@@ -122,13 +122,18 @@ func (g *progress) step(e client.Event, now time.Time) {
 
 // within takes an event of a step that stands in the plan of another, or that an amendment brought which is not known
 // yet.
-func (g *progress) within(e client.Event) {
+func (g *progress) within(e client.Event, now time.Time) {
 	outermost, _, inner := strings.Cut(e.Step, "/")
 	id, _, item := subjects.SplitItem(outermost)
 	i, ok := g.plan.Index(id)
 	switch {
-	case ok && inner && e.Status.Terminal():
-		g.steps[i].inside++
+	case ok && inner:
+		if s := &g.steps[i]; s.status == outcome.StepReady || s.status == outcome.StepWaiting {
+			s.status, s.since = outcome.StepRunning, now
+		}
+		if e.Status.Terminal() {
+			g.steps[i].inside++
+		}
 	case !ok && !inner && !item:
 		if g.early == nil {
 			g.early = map[string]client.Event{}
@@ -253,7 +258,7 @@ func (g *progress) state(i int, now time.Time) string {
 	s := &g.steps[i]
 	switch s.status {
 	case outcome.StepSucceeded:
-		text := spent(s.queued, s.ms)
+		text := spentBy(s.attempt, s.queued, s.ms, s.inside > 0)
 		if s.attempt > 1 {
 			text = strings.TrimLeft(fmt.Sprintf("%s  attempt %d", text, s.attempt), " ")
 		}

@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // retriedFrom says which run this one tries again.
@@ -152,13 +154,21 @@ func (a *app) stepRow(of *account, s *outcome.Step, indent string, active bool) 
 		spent = took(ran)
 	}
 	row := []cell{
-		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(does(of.plan, s.ID, s.Tool)), {text: of.words(s), paint: color},
+		{text: mark(s.Status), paint: color}, plain(indent + oneLine(s.ID)), plain(doesIn(of, s)), {text: of.words(s), paint: color},
 		{text: tries, right: true}, {text: spent, right: true}, plain(workersOf(s)),
 	}
 	if active {
 		row = append(row, cell{text: waitingLine(s), paint: a.style.yellow})
 	}
 	return append(row, plain(of.result(s)))
+}
+
+// doesIn names what a step of a run's document does.
+func doesIn(of *account, s *outcome.Step) string {
+	if words, own := agents.OwnWords(s); own {
+		return oneLine(words)
+	}
+	return does(of.plan, s.ID, s.Tool)
 }
 
 // does names what a step does: the tool that it calls, a plan of its own that it has, a loop or a value that it is. p is the plan
@@ -207,6 +217,9 @@ func workersOf(s *outcome.Step) string {
 // waitingLine says what a step waits for: other steps, by their names, or what stands in its way.
 func waitingLine(s *outcome.Step) string {
 	text := oneLine(s.Waiting)
+	if stands := agents.Standing(s); stands != "" && !s.Status.Terminal() {
+		text = stands
+	}
 	switch {
 	case text == "" || s.Status.Terminal():
 		return ""
@@ -241,6 +254,9 @@ func (a *account) result(s *outcome.Step) string {
 			return size(s.Bytes)
 		}
 		return ""
+	}
+	if said := agents.Answered(raw); said != "" && s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), "plan") {
+		return said
 	}
 	if len(raw) > maxResultLine {
 		return oneLine(string(bytes.ToValidUTF8(raw[:maxResultLine], nil))) + "… (" + size(int64(len(raw))) + ")"
@@ -292,7 +308,7 @@ func findIn(steps []outcome.Step, id string) *outcome.Step {
 func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	var b bytes.Buffer
 	st := a.style
-	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(does(of.plan, s.ID, s.Tool)), of.paint(st, s, of.words(s)))
+	fmt.Fprintf(&b, "%s  %s  %s\n", st.bold(oneLine(s.ID)), st.dim(doesIn(of, s)), of.paint(st, s, of.words(s)))
 	if s.Status == outcome.StepNotTaken {
 		fmt.Fprintf(&b, "%s\n", of.why(s))
 	}
