@@ -14,13 +14,19 @@ func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	again := make(chan struct{})
 	go func() {
 		<-signals
 		cancel(cli.Interrupted())
-		<-signals // a second one does not wait for an orderly end
+		<-signals // a second one does not wait for an orderly end, unless the command has asked for it
+		select {
+		case again <- struct{}{}:
+			<-signals
+		default:
+		}
 		os.Exit(cli.ExitInterrupt)
 	}()
 	os.Exit(cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again,
 	}))
 }

@@ -185,8 +185,10 @@ the call of the planner, then the calls that it answered with. Standard output g
 the agent's output as the result of that step. Once it is over, a line for each round says what its
 planner's call took, in tokens too where the planner tells, and how its calls went.
 
-Everything else is as "stepjet run" has it: --run, --wait, where it runs, an interrupt, and the exit
-codes. The run goes on without this command; "stepjet get RUN" shows its steps.`
+An interrupt leaves the run, which goes on without this command, and says how to come back to it; at a
+terminal a second one within 3 s cancels it.
+
+Everything else is as "stepjet run" has it: --run, --wait, where it runs, and the exit codes.`
 	c.Example = `  stepjet agents run researcher --input '{"topic": "tides"}'
   stepjet agents run researcher --input @topic.json -o json | jq .results.agent
   stepjet agents run researcher --run tides-1 --input @- < topic.json`

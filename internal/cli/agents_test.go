@@ -127,7 +127,7 @@ func TestLookingAtAnAgent(t *testing.T) {
 	t.Parallel()
 	data := folder(t)
 	_, url := developing(t, data)
-	hold := holding{make(chan struct{}), make(chan struct{})}
+	hold := holding{asked: make(chan struct{}), goesOn: make(chan struct{})}
 	planning(t, url, hold)
 	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
 	require.Zero(t, code, stderr)

@@ -27,6 +27,9 @@ type Env struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	// Again gets a value for an interrupt that follows the one which ended Main's context, where somebody waits for that;
+	// nil: nobody can.
+	Again <-chan struct{}
 	// Now is the clock of what is printed; nil: time.Now.
 	Now func() time.Time
 	// Version is what "stepjet version" prints; empty: what the build information says.

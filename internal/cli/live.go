@@ -173,31 +173,6 @@ func (l *lines) untaken(e client.Event) string {
 	return untaken(p, e.Step, func(step int) outcome.StepStatus { return l.status[p.Steps[step].ID] })
 }
 
-// roundLines writes a line for each step of an agent's rounds, under the number of its round.
-type roundLines struct {
-	lines
-	told agents.Told
-}
-
-func (l *roundLines) event(e client.Event) {
-	if e.Kind != subjects.EventStep {
-		l.lines.event(e)
-		return
-	}
-	l.note(e)
-	if !e.Status.Terminal() && e.RetryAt.IsZero() {
-		return
-	}
-	heading, name, known := l.told.Name(agents.Step, e.Step)
-	if !known {
-		return
-	}
-	if e.Step = name; heading != "" {
-		_, _ = fmt.Fprintln(l.w, l.st.bold(heading))
-	}
-	_, _ = fmt.Fprintln(l.w, "  "+l.step(e))
-}
-
 // mostAlike is how many steps are told of that stand alike. A thousand that wait for the same worker say it no better.
 const mostAlike = 5
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,13 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
-	"github.com/stepjet/stepjet/tool"
 )
 
 type runFlags struct {
@@ -107,8 +103,15 @@ func (a *app) run(ctx context.Context, file string, f runFlags) error {
 	return a.runBody(ctx, body, f, nil)
 }
 
-// followed is what tells of a run, and what is told of it once it is over; nil for what is told of every run.
-type followed func(s *session, run string) (tell reporter, over func(context.Context))
+// followed is what tells of a run; nil for what is told of every run.
+type followed func(s *session, run string) following
+
+// following is how one run is told of.
+type following struct {
+	tell reporter
+	over func(context.Context)              // is called once it is over
+	left func(context.Context, error) error // is called where it is left before, with the error that this has
+}
 
 // runBody runs a plan and prints its outcome.
 func (a *app) runBody(ctx context.Context, body []byte, f runFlags, by followed) error {
@@ -127,17 +130,16 @@ func (a *app) runBody(ctx context.Context, body []byte, f runFlags, by followed)
 	}
 	ctx, cancel := waitFor(ctx, f.wait)
 	defer cancel()
-	var tell reporter
-	over := func(context.Context) {}
+	tell := following{over: func(context.Context) {}, left: func(_ context.Context, err error) error { return err }}
 	if by != nil {
-		tell, over = by(s, f.run)
+		tell = by(s, f.run)
 	}
-	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, tell)
+	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, tell.tell)
 	if err != nil {
 		a.tellLater(s, f.run, err)
-		return why(ctx, err)
+		return tell.left(ctx, why(ctx, err))
 	}
-	over(ctx)
+	tell.over(ctx)
 	return a.outcome(out)
 }
 
@@ -247,56 +249,6 @@ func (a *app) tellRejected(out *outcome.Outcome) {
 	writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
 	a.say("%s", strings.TrimSuffix(b.String(), "\n"))
 	a.say("%s", a.summary(out))
-}
-
-// agentsCommand is about tools that are agents.
-func agentsCommand(a *app) *cobra.Command {
-	t := agents.Terminal{
-		Work: a.work, Tools: a.registered, Apply: a.apply, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON,
-		Show: func(x *tool.Registered) error { return a.showTool(x, nil, nil) },
-		Text: a.texts(a.stdout),
-	}
-	t.Run = func(body func([]string) ([]byte, error)) *cobra.Command {
-		var f runFlags
-		c := &cobra.Command{RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			plan, err := body(args)
-			if err != nil {
-				return err
-			}
-			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) (reporter, func(context.Context)) {
-				return a.rounds(s, run)
-			})
-		})}
-		c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
-		c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
-		c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
-		f.with.add(c.Flags())
-		f.may.add(c.Flags())
-		return c
-	}
-	return agents.Command(t)
-}
-
-// rounds tells of the rounds of an agent's run, and of what they came to once it is over.
-func (a *app) rounds(s *session, run string) (reporter, func(context.Context)) {
-	if a.flags.quiet {
-		return silent{}, func(context.Context) {}
-	}
-	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle}}, func(ctx context.Context) {
-		ctx, cancel := a.patience(ctx)
-		defer cancel()
-		doc, err := s.client.Get(ctx, run)
-		if err != nil {
-			a.say("what its rounds came to can't be seen: %s", oneLine(fault.As(why(ctx, err)).Message))
-			return
-		}
-		all := agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) })
-		if len(all) == 0 {
-			return
-		}
-		a.texts(a.stderr)(agents.Table(all))
-		a.say("%s", agents.Summary(all))
-	}
 }
 
 // summary says in one line what a run came to.

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agents"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
+)
+
+// agentsCommand is about tools that are agents.
+func agentsCommand(a *app) *cobra.Command {
+	t := agents.Terminal{
+		Work: a.work, Tools: a.registered, Apply: a.apply, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON,
+		Show: func(x *tool.Registered) error { return a.showTool(x, nil, nil) },
+		Text: a.texts(a.stdout),
+	}
+	t.Run = func(body func([]string) ([]byte, error)) *cobra.Command {
+		var f runFlags
+		c := &cobra.Command{RunE: a.work(func(cmd *cobra.Command, args []string) error {
+			plan, err := body(args)
+			if err != nil {
+				return err
+			}
+			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) following {
+				return following{tell: a.rounds(), over: a.roundsOver(s, run), left: leaving{a, s, run}.left}
+			})
+		})}
+		c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
+		c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
+		c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
+		f.with.add(c.Flags())
+		f.may.add(c.Flags())
+		return c
+	}
+	return agents.Command(t)
+}
+
+// rounds tells of the rounds of an agent's run.
+func (a *app) rounds() reporter {
+	if a.flags.quiet {
+		return silent{}
+	}
+	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle}}
+}
+
+// roundsOver returns what tells, once an agent's run is over, what its rounds came to.
+func (a *app) roundsOver(s *session, run string) func(context.Context) {
+	if a.flags.quiet {
+		return func(context.Context) {}
+	}
+	return func(ctx context.Context) {
+		ctx, cancel := a.patience(ctx)
+		defer cancel()
+		doc, err := s.client.Get(ctx, run)
+		if err != nil {
+			a.say("what its rounds came to can't be seen: %s", oneLine(fault.As(why(ctx, err)).Message))
+			return
+		}
+		all := agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) })
+		if len(all) == 0 {
+			return
+		}
+		a.texts(a.stderr)(agents.Table(all))
+		a.say("%s", agents.Summary(all))
+	}
+}
+
+// roundLines writes a line for each step of an agent's rounds, under the number of its round.
+type roundLines struct {
+	lines
+	told agents.Told
+}
+
+func (l *roundLines) event(e client.Event) {
+	if e.Kind != subjects.EventStep {
+		l.lines.event(e)
+		return
+	}
+	l.note(e)
+	if !e.Status.Terminal() && e.RetryAt.IsZero() {
+		return
+	}
+	heading, name, known := l.told.Name(agents.Step, e.Step)
+	if !known {
+		return
+	}
+	if e.Step = name; heading != "" {
+		_, _ = fmt.Fprintln(l.w, l.st.bold(heading))
+	}
+	_, _ = fmt.Fprintln(l.w, "  "+l.step(e))
+}
+
+// leaving is a run that is left by an interrupt.
+type leaving struct {
+	*app
+	s   *session
+	run string
+}
+
+// againWithin is how long an interrupt at a terminal may be followed by another one, which cancels the run.
+const againWithin = 3 * time.Second
+
+// left cancels the run where a person at a terminal interrupts the command once more; otherwise the run goes on.
+func (l leaving) left(ctx context.Context, err error) error {
+	if !errors.Is(err, errInterrupt) || !l.terminal || l.env.Again == nil {
+		return err
+	}
+	l.say("to follow it again: stepjet watch %s%s; to cancel it, press Ctrl-C again within %s", quote(l.run), l.s.arguments(l.app), againWithin)
+	select {
+	case <-l.env.Again:
+	case <-time.After(againWithin):
+		return err
+	}
+	ctx, cancel := l.patience(context.WithoutCancel(ctx))
+	defer cancel()
+	if failed := l.s.client.Cancel(ctx, l.run, userName(l.env.Getenv)); failed != nil {
+		return &settled{fault.Wrap(fault.CodeOf(failed), failed, "the run goes on, since it can't be cancelled")}
+	}
+	l.say("%s", l.errStyle.yellow("cancelled: "+oneLine(l.run)))
+	return err
+}
