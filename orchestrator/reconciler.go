@@ -286,7 +286,13 @@ func (rc *reconciler) repair(ctx context.Context, partition int, lost []expected
 		}
 		claimed, err := rc.claimed(ctx, x)
 		whole = whole && err == nil
-		return claimed
+		if claimed {
+			return true
+		}
+		// A purge takes claims along, and takes the plan first: none is there only while its plan stands after the look.
+		there, err := rc.stands(ctx, x.run)
+		whole = whole && err == nil
+		return !there
 	})
 	if len(lost) == 0 {
 		return whole

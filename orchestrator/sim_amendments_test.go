@@ -109,6 +109,9 @@ func (w *world) amendNext(x *truth) {
 		for range 1 + w.Intn(2) {
 			for _, o := range w.owners {
 				o.after(w.latency(), func() {
+					if x.gone { // who asks names the run alone: it would be for a plan that was submitted again since
+						return
+					}
 					o.svc.request(&nats.Msg{Subject: subjects.API(x.id, verb), Reply: amendedReply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
 				})
 			}

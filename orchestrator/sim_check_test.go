@@ -155,15 +155,21 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	record := subjects.StepRecord(a, len(t.w.shards))
 	looked, ok := x.readBacks[by.name+record]
 	prefix := strings.TrimSuffix(subjects.PartitionFilter(a.Partition(), len(t.w.shards)), ">")
-	if at, listed := t.lists[by.name+prefix]; listed && (!ok || at < looked) { // a message may come long after that
+	at, listed := t.lists[by.name+prefix]
+	if listed && (!ok || at < looked) { // a message may come long after that
 		looked, ok = at, true
 	}
 	if e := t.w.streamOf(record).bySubj[record]; !ok || e != nil && e.Time.Sub(epoch) < looked {
 		t.w.violate("I7", "the sweep sent %s again without looking for its record", a.MessageID())
 	}
-	if x.gone && x.planChecks[by.name] == 0 {
+	if x.gone && x.planChecks[by.name] == 0 && !(listed && t.stands(x.id)) { // a list can't tell one plan from the next
 		t.w.violate("I7", "the sweep sent %s again, though its run was over and purged", a.MessageID())
 	}
+}
+
+// stands reports whether a plan of a run stands, whichever.
+func (t *truths) stands(id subjects.Run) bool {
+	return slices.ContainsFunc(t.order, func(x *truth) bool { return x.id == id && !x.gone })
 }
 
 // checkI3: all dependencies are over, and those that are not optional have succeeded. In language 2 what may begin is

@@ -140,6 +140,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.w.violate("I1", "%s was written, though the run was over and its plan purged", e.Subject)
 	case x.gone:
 		t.w.stats["late record of a purged run"]++
+		if rec.Kind == subjects.StepKind { // an owner that was away for longer than runs are kept may go on from it
+			x.tooLate(rec.Attempt, wire.ParseResult(e.Header, e.Data).Error)
+		}
 	case rec.Kind == subjects.StartKind:
 		x.started(e)
 		t.checkBucket(x, x.start)
@@ -167,6 +170,14 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 	case rec.Kind == subjects.StepKind:
 		t.stepRecorded(x, rec.Attempt, e)
 	}
+}
+
+// tooLate takes note of the record of an attempt of a run that was purged.
+func (x *truth) tooLate(a subjects.Attempt, err *fault.Error) {
+	if x.records[a.Step] == nil {
+		x.records[a.Step] = map[int]*fault.Error{}
+	}
+	x.records[a.Step][a.Number] = err
 }
 
 // mayComeLate reports whether a record may be created though its run was purged: then it is an orphan. Only starts and
