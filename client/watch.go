@@ -263,8 +263,11 @@ func (w *Watcher) asking(s *outcome.Step, each func(Event)) {
 
 // rounds reports the calls of an agent's rounds, as far as the document has them: they are what its step is about.
 func (w *Watcher) rounds(steps []outcome.Step, each func(Event)) {
+	if len(steps) == 0 || steps[0].ID != subjects.OwnCall(subjects.ScopeOf(steps[0].ID), "plan") {
+		return // not of an agent, whose first call is always its planner's
+	}
 	for i := range steps {
-		if scope := subjects.ScopeOf(steps[i].ID); subjects.IsIteration(scope) && steps[0].ID == subjects.OwnCall(subjects.ScopeOf(steps[0].ID), "plan") {
+		if subjects.IsIteration(subjects.ScopeOf(steps[i].ID)) {
 			w.rounds(steps[i].Steps, each)
 			w.seen(&steps[i], each)
 		}
