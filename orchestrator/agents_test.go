@@ -560,3 +560,16 @@ func TestAgentsStandTooDeep(t *testing.T) {
 		require.Len(t, x.times(), min(around-5, 2))
 	}
 }
+
+// TestPlannersAreHosted: a call of a planner is sent to a worker, so a plan or another agent is none.
+func TestPlannersAreHosted(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.apply("person", "", `{"id":"q","tool":"ask","arguments":{"question":"What next?"}}`, `"$ref:q"`)
+	s.agent("inner", "", `{"planner":{"tool":"echo"},"tools":["fail"]}`)
+	for planner, kind := range map[string]string{"person": "a template", "inner": "an agent"} {
+		_, err := s.client.ApplyTemplate(ctx(t), fmt.Appendf(nil, `{"name":"asking","agent":{"planner":{"tool":%q},"tools":["echo"]}}`, planner))
+		require.ErrorContains(t, err, "is "+kind+", and planners are tools that workers host")
+		require.Equal(t, "/agent/planner/tool", tool.FlawsOf(err)[0].Path)
+	}
+}

@@ -48,11 +48,11 @@ its test, and a compose.yaml that starts all of it in containers. Its README say
 				program = "stepjet"
 			}
 			if source == "" { // "make build" puts programs into the clone's bin
-				real, err := filepath.EvalSymlinks(program)
+				itself, err := filepath.EvalSymlinks(program)
 				if err != nil {
-					real = program
+					itself = program
 				}
-				source = filepath.Dir(filepath.Dir(real))
+				source = filepath.Dir(filepath.Dir(itself))
 			}
 			names, err := Make(Options{Folder: folder, Language: language, Source: source, Stepjet: program})
 			if err != nil {

@@ -1,13 +1,14 @@
-// Package spans makes OpenTelemetry spans of what a program of one's own does for Stepjet: of each plan that it submits,
-// and of each step that its tools do. It imports OpenTelemetry's API and not its SDK: where spans go, the program says.
+// Package spans makes OpenTelemetry spans of what a program of one's own does for Stepjet: of each plan that it
+// submits, and of each step that its tools do. It imports OpenTelemetry's API and not its SDK: where spans go, the
+// program says.
 //
 //	tell := spans.New(otel.GetTracerProvider())
 //	c, err := client.New(ctx, nc, client.Config{Observer: tell})
 //	r, err := c.Submit(ctx, plan, client.SubmitOptions{Header: spans.Header(ctx)})
 //
-// With the header a run is part of the trace that ctx is in, if that is sampled: the spans of the run and of its attempts,
-// which whoever ends it sends (docs/operations.md), are below the same parent as the client's, and those of its workers
-// below them.
+// With the header a run is part of the trace that ctx is in, if that is sampled: the spans of the run and of its
+// attempts, which whoever ends it sends (docs/operations.md), are below the same parent as the client's, and those of its
+// workers below them.
 //
 //	send plan.submit              PRODUCER  a client, of its submission
 //	process step.<tool>           CONSUMER  a worker, of each delivery
@@ -66,7 +67,8 @@ func (o *Observer) OnSubmit(e observe.Submit) {
 	if e.Err != nil {
 		code = string(fault.CodeOf(e.Err))
 	}
-	o.add(ctx, "send plan.submit", trace.SpanKindProducer, e.Began, e.Ended, code, append(ofRun(&e.Run), onNATS(subjects.IntakeTemplate)...))
+	what := append(ofRun(&e.Run), onNATS(subjects.IntakeTemplate)...)
+	o.add(ctx, "send plan.submit", trace.SpanKindProducer, e.Began, e.Ended, code, what)
 }
 
 // OnExecute makes the spans of what a worker did with one delivery.
@@ -80,10 +82,12 @@ func (o *Observer) OnExecute(e observe.Execute) {
 		code = string(e.Err.Code)
 	}
 	what := append(ofRun(&e.Run),
-		attribute.String("stepjet.step", e.Step), attribute.Int("stepjet.attempt", e.Number), attribute.String("stepjet.worker", e.Worker),
+		attribute.String("stepjet.step", e.Step), attribute.Int("stepjet.attempt", e.Number),
+		attribute.String("stepjet.worker", e.Worker),
 		attribute.String("gen_ai.tool.name", e.Tool), attribute.String("gen_ai.tool.call.id", e.Step))
-	whole := append([]attribute.KeyValue{attribute.Int("stepjet.delivery", e.Delivery), attribute.Bool("stepjet.left", e.Left)}, what...)
-	ctx = o.add(ctx, "process step."+e.Tool, trace.SpanKindConsumer, e.Delivered, e.Ended, code, append(whole, onNATS(subjects.StepTemplate)...))
+	delivery := []attribute.KeyValue{attribute.Int("stepjet.delivery", e.Delivery), attribute.Bool("stepjet.left", e.Left)}
+	whole := append(append(delivery, what...), onNATS(subjects.StepTemplate)...)
+	ctx = o.add(ctx, "process step."+e.Tool, trace.SpanKindConsumer, e.Delivered, e.Ended, code, whole)
 	if !e.Began.IsZero() {
 		own := append([]attribute.KeyValue{attribute.String("gen_ai.operation.name", "execute_tool")}, what...)
 		o.add(ctx, "execute_tool "+e.Tool, trace.SpanKindInternal, e.Began, e.Ended, code, own)
@@ -94,7 +98,8 @@ func (o *Observer) OnExecute(e observe.Execute) {
 func (o *Observer) add(
 	ctx context.Context, name string, kind trace.SpanKind, began, ended time.Time, code string, what []attribute.KeyValue,
 ) context.Context {
-	ctx, made := o.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(began), trace.WithAttributes(what...))
+	ctx, made := o.tracer.Start(ctx, name,
+		trace.WithSpanKind(kind), trace.WithTimestamp(began), trace.WithAttributes(what...))
 	if code != "" {
 		made.SetStatus(codes.Error, code)
 		made.SetAttributes(attribute.String("error.type", code))
@@ -111,7 +116,9 @@ func ofRun(r *observe.Run) []attribute.KeyValue {
 }
 
 func onNATS(template string) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String("messaging.system", "nats"), attribute.String("messaging.destination.template", template)}
+	return []attribute.KeyValue{
+		attribute.String("messaging.system", "nats"), attribute.String("messaging.destination.template", template),
+	}
 }
 
 // sampled returns the parent that came with a run or an attempt, and whether its trace is kept.

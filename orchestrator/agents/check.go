@@ -42,7 +42,7 @@ func Read(d *tool.Definition, tools Tools) (*agent.Definition, plan.Report) {
 	if a == nil {
 		return nil, r
 	}
-	r.Problems = append(r.Problems, unknownHere(a)...)
+	r.Problems = append(append(r.Problems, unknownHere(a)...), plannerFits(a, tools)...)
 	if len(r.Problems) > 0 {
 		return nil, r
 	}
@@ -84,6 +84,22 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 		}
 	}
 	return problems
+}
+
+// plannerFits refuses a planner that no worker hosts: its call is one step of a tool, and never a plan of steps.
+func plannerFits(a *agent.Definition, tools Tools) []fault.Problem {
+	d, known := tools.Definition(a.Planner.Tool)
+	if !known || d.Hosted() {
+		return nil
+	}
+	kind := "a template"
+	if d.Agent != nil {
+		kind = "an agent"
+	}
+	return []fault.Problem{{
+		Code: fault.InvalidTool, Path: "/agent/planner/tool", Message: fmt.Sprintf("the planner %q is %s, and planners are tools that workers host", a.Planner.Tool, kind),
+		Hint: "let a worker answer, of a model or of your own; what " + kind + " does can be a tool of the agent: " + `"tools": ["` + a.Planner.Tool + `"]`,
+	}}
 }
 
 // Of returns what a plan has to know of an agent; nil is one of which the report says what is wrong.
