@@ -32,7 +32,7 @@ var commands = map[string][]asked{
 	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme", "approver-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
 	"workers":        {{[]string{"doctor"}, "workers"}},
-	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {}, "mcp": {},
+	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {}, "mcp": {}, "init": {},
 }
 
 // others are not in the README, and work under their roles all the same.

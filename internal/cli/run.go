@@ -83,7 +83,7 @@ for one of --stream whose text was not over.`,
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")
 	c.Flags().BoolVar(&f.write, "stream", false, "run the plan while it is being written")
-	c.Flags().DurationVar(&f.open, "open-for", client.DefaultOpenFor, "with --stream: how long the run waits for the next step to be complete, before it goes on with what it has")
+	c.Flags().DurationVar(&f.open, "open-for", client.DefaultOpenFor, "with --stream: the longest wait for the next step")
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what the plan would come to, with made-up results")
 	f.with.add(c.Flags())
 	f.may.add(c.Flags())

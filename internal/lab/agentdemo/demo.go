@@ -9,7 +9,6 @@ package agentdemo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
@@ -84,7 +84,7 @@ func Run(ctx context.Context) (_ *Report, err error) {
 	go func() {
 		var err error
 		out, err = r.Wait(ctx)
-		ended(errOver)
+		ended(early(out, err))
 		over <- err
 	}()
 	killed, err := s.kill(going)
@@ -106,8 +106,13 @@ func Run(ctx context.Context) (_ *Report, err error) {
 	return s.report(doc, out, times{up: up, took: took, away: approved.Sub(killed)})
 }
 
-// errOver is why nothing is waited for any more.
-var errOver = errors.New("the run was over before")
+// early says why nothing is waited for any more.
+func early(out *outcome.Outcome, err error) error {
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the run was over before: %s", out.JSON())
+}
 
 // start brings up a server on disk, one orchestrator as a process of its own, the tools, the planner and the agent.
 func (s *show) start(ctx context.Context) (err error) {
@@ -126,7 +131,7 @@ func (s *show) start(ctx context.Context) (err error) {
 	if s.desk, err = newDesk(filepath.Join(s.dir, "desk")); err != nil {
 		return err
 	}
-	s.planner = &planner{thinks: make(chan struct{}), goesOn: make(chan struct{})}
+	s.planner = &planner{parts: parts.NewKeeper(parts.DefaultKept), thinks: make(chan struct{}), goesOn: make(chan struct{})}
 	w, err := worker.New(s.nc, worker.Config{Name: "demo"})
 	if err != nil {
 		return err
@@ -221,6 +226,7 @@ func (s *show) close() (err error) {
 
 // planner is the script. It reads of its requests what a model would: what its calls came to.
 type planner struct {
+	parts  *parts.Keeper
 	mu     sync.Mutex
 	asked  []int // rounds, in the order in which it was asked
 	last   request
@@ -260,6 +266,10 @@ type record struct {
 // dollars a million.
 func (p *planner) answer(ctx context.Context, in json.RawMessage) (map[string]any, error) {
 	var r request
+	in, err := p.parts.Whole(ctx, in, worker.ReadPart) // a request names the rounds before by their last part
+	if err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(in, &r); err != nil {
 		return nil, worker.Terminal(err)
 	}
