@@ -7,8 +7,8 @@
 //	r, err := c.Submit(ctx, plan, client.SubmitOptions{Header: spans.Header(ctx)})
 //
 // With the header a run is part of the trace that ctx is in, if that is sampled: the spans of the run and of its
-// attempts, which whoever ends it sends (docs/operations.md), are below the same parent as the client's, and those of its
-// workers below them.
+// attempts, which whoever ends it sends (docs/operations.md), are below the same parent as the client's, and those of
+// its workers below them.
 //
 //	send plan.submit              PRODUCER  a client, of its submission
 //	process step.<tool>           CONSUMER  a worker, of each delivery
