@@ -56,6 +56,11 @@ func New(tools []*tool.Definition) *Index {
 // Search returns the tools that fit a query best, at most so many, the best first. Those that have none of its words
 // are not among them; equally good ones come by name.
 func (x *Index) Search(query string, most int) []*tool.Definition {
+	return x.SearchAmong(query, most, func(*tool.Definition) bool { return true })
+}
+
+// SearchAmong is Search among the tools that are meant. How rare a word is counts among all.
+func (x *Index) SearchAmong(query string, most int, meant func(*tool.Definition) bool) []*tool.Definition {
 	scores := map[int]float64{}
 	for _, word := range unique(words(query)) {
 		there := x.found[word]
@@ -67,7 +72,9 @@ func (x *Index) Search(query string, most int) []*tool.Definition {
 	}
 	hits := make([]int, 0, len(scores))
 	for i := range scores {
-		hits = append(hits, i)
+		if meant(x.tools[i]) {
+			hits = append(hits, i)
+		}
 	}
 	slices.SortFunc(hits, func(a, b int) int {
 		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(x.tools[a].Name, x.tools[b].Name))

@@ -29,7 +29,10 @@ type Tool struct {
 }
 
 // Selector picks tools. The zero Selector picks all.
-type Selector struct{ want, refuse []fits }
+type Selector struct {
+	want, refuse []fits
+	groups       []string
+}
 
 type fits func(Tool) bool
 
@@ -40,6 +43,9 @@ func Parse(list string) (Selector, error) {
 	for _, element := range split(list) {
 		element = strings.TrimSpace(element)
 		text, not := strings.CutPrefix(element, "!")
+		if name, ok := strings.CutPrefix(text, "group:"); ok {
+			s.groups = append(s.groups, name)
+		}
 		f, err := parse(text)
 		if err != nil {
 			return Selector{}, fault.New(fault.InvalidValue, "%q selects no tools: %v", element, err).
@@ -53,6 +59,9 @@ func Parse(list string) (Selector, error) {
 	}
 	return s, nil
 }
+
+// Groups returns the groups that the list names, as it has them: whoever picks has to know what these hold.
+func (s Selector) Groups() []string { return s.groups }
 
 // Picks reports whether a tool is one of those that are meant.
 func (s Selector) Picks(t Tool) bool {
@@ -95,6 +104,9 @@ func closing(s string) int {
 
 func parse(text string) (fits, error) {
 	if name, ok := strings.CutPrefix(text, "group:"); ok {
+		if name == "" {
+			return nil, fmt.Errorf("it names no group")
+		}
 		return func(t Tool) bool { return slices.Contains(t.Groups, name) }, nil
 	}
 	if name, ok := strings.CutPrefix(text, "hint:"); ok {

@@ -82,8 +82,8 @@ func (w *world) listed(t *testing.T, s *mcp.ClientSession, name string) (found *
 	return found
 }
 
-// TestAnAgentIsATool: it is listed, found and called as any other; what its rounds ask is put to the client's user, and a
-// call of a round that failed doesn't make the agent's result an error.
+// TestAnAgentIsATool: it is listed, found and called as any other; what its rounds ask is put to the client's user, and
+// a call of a round that failed doesn't make the agent's result an error.
 func TestAnAgentIsATool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -117,8 +117,8 @@ func TestAnAgentIsATool(t *testing.T) {
 	}
 }
 
-// TestAnAgentIsATask: its task outlives the server that handed it out, says in which round it is, asks, and has the result
-// of the call.
+// TestAnAgentIsATask: its task outlives the server that handed it out, says in which round it is, asks, and has the
+// result of the call.
 func TestAnAgentIsATask(t *testing.T) {
 	t.Parallel()
 	keys := task.Keys{[]byte("0123456789abcdef")}
@@ -165,8 +165,8 @@ func TestAnAgentIsATask(t *testing.T) {
 	assert.Equal(t, int32(3), asked.Load(), "each round once")
 }
 
-// TestAnAgentsRoundsAreProgress: a client hears of rounds, and what a worker says of its own call is not taken for how far
-// the agent is.
+// TestAnAgentsRoundsAreProgress: a client hears of rounds, and what a worker says of its own call is not taken for how
+// far the agent is.
 func TestAnAgentsRoundsAreProgress(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)

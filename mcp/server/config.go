@@ -99,7 +99,7 @@ func (c *Config) validate() error {
 // local is who calls without a token.
 func (c *Config) local() Principal { return Principal{Tenant: c.Tenant, Scopes: Scopes()} }
 
-// exposes reports whether a tool is offered as one of its own.
-func (c *Config) exposes(d *tool.Definition) bool {
-	return c.Expose != nil && c.Expose.Picks(selector.Tool{Name: d.Name, Annotations: d.Annotations})
+// exposes reports whether a tool of some groups is offered as one of its own.
+func (c *Config) exposes(d *tool.Definition, groups []string) bool {
+	return c.Expose != nil && c.Expose.Picks(selector.Tool{Name: d.Name, Groups: groups, Annotations: d.Annotations})
 }

@@ -25,12 +25,13 @@ var builtins = []string{executePlan, searchTools, getResult, cancelPlan}
 // mostListed is the most tools that execute_tool_plan lists; beyond, it says to search.
 const mostListed = 100
 
-// planTool is execute_tool_plan over some tools.
-func planTool(tools []*tool.Definition) (*mcp.Tool, error) {
+// planTool is execute_tool_plan over some tools, of some groups.
+func planTool(tools []*tool.Definition, of *groups) (*mcp.Tool, error) {
 	listed, note := tools, ""
 	if len(tools) > mostListed {
 		listed = nil
-		note = fmt.Sprintf("\n\nTOOLS: there are %d. Find those that you need with search_tools; a plan may call all that it finds.", len(tools))
+		note = fmt.Sprintf("\n\nTOOLS: there are %d. Find those that you need with search_tools; a plan may call all that it finds.", len(tools)) +
+			of.told(tools)
 	}
 	raw, err := catalog.Meta(catalog.MCP, listed, catalog.Options{})
 	if err != nil {
@@ -93,6 +94,7 @@ var (
 		Description: "Finds tools by words. Every tool that it returns can stand in a plan of execute_tool_plan at once, under its name.",
 		InputSchema: json.RawMessage(`{"type": "object", "required": ["query"], "properties": {
 			"query": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Words of what it should do, such as: create calendar event"},
+			"group": {"type": "string", "minLength": 1, "maxLength": 64, "description": "Finds tools of this group alone."},
 			"limit": {"type": "integer", "minimum": 1, "maximum": 20, "description": "Default 5."},
 			"detail": {"enum": ["signature", "schema"], "description": "signature (default): one line for each tool; schema: whole definitions."}}}`),
 		OutputSchema: json.RawMessage(`{"type": "object", "required": ["tools"], "properties": {"tools": {"type": "array"}}}`),

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/mcp/task"
@@ -58,12 +59,13 @@ func (t *desk) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 }
 
 // callSearch is search_tools.
-func (t *desk) callSearch(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (t *desk) callSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if !t.who(req.Extra).May(ScopeRead) {
 		return nil, noScope(ScopeRead)
 	}
 	args := struct {
 		Query  string `json:"query"`
+		Group  string `json:"group"`
 		Limit  int    `json:"limit"`
 		Detail string `json:"detail"`
 	}{Limit: defaultFound}
@@ -73,7 +75,18 @@ func (t *desk) callSearch(_ context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	if args.Query == "" || args.Limit < 1 || args.Limit > mostFound {
 		return failed(fault.New(fault.InvalidArguments, "query is a text, limit 1 to %d", mostFound).WithHint(`{"query": "create calendar event", "limit": 5}`))
 	}
-	found := t.shelf.find(args.Query, args.Limit)
+	var in *role
+	if args.Group != "" {
+		all, err := client.GroupsOf(t.runs.client).All(ctx)
+		if err != nil {
+			return failed(err)
+		}
+		in = &role{args.Group, all}
+	}
+	found, err := t.shelf.find(args.Query, args.Limit, in)
+	if err != nil {
+		return failed(err)
+	}
 	doc, err := describe(found, args.Detail == "schema")
 	if err != nil {
 		return failed(err)

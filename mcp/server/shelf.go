@@ -10,6 +10,7 @@ import (
 // shelf holds a tenant's tools as they stand in the registry.
 type shelf struct {
 	mu        sync.Mutex
+	tools     []*tool.Definition
 	index     *search.Index
 	exposed   map[string]*tool.Definition // by the name on the wire
 	revisions map[string]uint64           // those of exposed, in the registry
@@ -21,7 +22,7 @@ func (s *shelf) put(tools []*tool.Definition, exposed map[string]*tool.Definitio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before = s.revisions
-	s.index, s.exposed, s.revisions = index, exposed, revisions
+	s.tools, s.index, s.exposed, s.revisions = tools, index, exposed, revisions
 	return before
 }
 
@@ -32,10 +33,18 @@ func (s *shelf) one(name string) *tool.Definition {
 	return s.exposed[name]
 }
 
-// find searches the tenant's tools.
-func (s *shelf) find(query string, most int) []*tool.Definition {
+// find searches the tenant's tools, those of a group where one is named. Errors: InvalidArguments for a group that there
+// is not.
+func (s *shelf) find(query string, most int, in *role) ([]*tool.Definition, error) {
 	s.mu.Lock()
-	index := s.index
+	index, tools := s.index, s.tools
 	s.mu.Unlock()
-	return index.Search(query, most)
+	if in == nil {
+		return index.Search(query, most), nil
+	}
+	held, err := in.holds(tools)
+	if err != nil {
+		return nil, err
+	}
+	return index.SearchAmong(query, most, func(d *tool.Definition) bool { return held[d.Name] }), nil
 }

@@ -24,7 +24,9 @@ type tenant struct {
 	mcp  *mcp.Server
 
 	opening sync.Mutex
-	guide   string // what is listed of execute_tool_plan; of the goroutine that offers tools
+	// Of the goroutine that offers tools: what is listed of execute_tool_plan, and the groups as they were read last.
+	guide  string
+	groups groups
 }
 
 func newTenant(cfg *Config, l *life, states task.Keys, name string) *tenant {
@@ -73,8 +75,8 @@ func (t *tenant) open(ctx context.Context) error {
 		}
 	}
 	t.runs.client, t.runs.approver = c, approver
-	t.offer(tools)
-	t.life.working.Go(func() { t.follow(t.life.ctx) })
+	t.offer(ctx, tools)
+	t.life.working.Go(func() { t.follow(t.life.ctx, tools) })
 	return nil
 }
 
@@ -82,13 +84,19 @@ func (t *tenant) open(ctx context.Context) error {
 const followPause = time.Second
 
 // follow keeps the tools as the registry has them, until ctx ends. What comes while lists are made is taken together.
-func (t *tenant) follow(ctx context.Context) {
+func (t *tenant) follow(ctx context.Context, tools []tool.Registered) {
 	news := make(chan []tool.Registered, 1)
 	t.life.working.Go(func() {
+		again := time.NewTicker(groupsEvery)
+		defer again.Stop()
 		for {
 			select {
-			case tools := <-news:
-				t.offer(tools)
+			case tools = <-news:
+				t.offer(ctx, tools)
+			case <-again.C:
+				if t.listsGroups(len(tools)) && t.readGroups(ctx) {
+					t.offer(ctx, tools)
+				}
 			case <-ctx.Done():
 				return
 			}
@@ -112,15 +120,35 @@ func (t *tenant) follow(ctx context.Context) {
 	}
 }
 
+// listsGroups reports whether what is listed of so many tools depends on groups.
+func (t *tenant) listsGroups(tools int) bool {
+	return tools > mostListed || t.cfg.Expose != nil && len(t.cfg.Expose.Groups()) > 0
+}
+
+// readGroups reads the groups anew and reports whether they have changed.
+func (t *tenant) readGroups(ctx context.Context) bool {
+	changed, err := t.groups.read(ctx, t.runs.client)
+	if err != nil && ctx.Err() == nil {
+		t.cfg.Logger.Warn("groups of tools can't be read; what is listed stays as it was", "tenant", t.name, "error", err)
+	}
+	return changed
+}
+
 // offer takes the registry's tools as they are now.
-func (t *tenant) offer(registered []tool.Registered) {
+func (t *tenant) offer(ctx context.Context, registered []tool.Registered) {
+	if t.groups.all == nil && t.listsGroups(len(registered)) {
+		t.readGroups(ctx)
+	}
 	tools := make([]*tool.Definition, len(registered))
+	for i, r := range registered {
+		tools[i] = r.Effective()
+	}
+	roles := t.groups.of(tools)
 	exposed, revisions := map[string]*tool.Definition{}, map[string]uint64{}
 	for i, r := range registered {
-		d := r.Effective()
-		tools[i] = d
+		d := tools[i]
 		name := catalog.Name(catalog.Anthropic, d.Name)
-		if t.cfg.exposes(d) && !slices.Contains(builtins, name) {
+		if t.cfg.exposes(d, roles[d.Name]) && !slices.Contains(builtins, name) {
 			exposed[name], revisions[name] = d, r.Revision
 		}
 	}
@@ -152,10 +180,10 @@ func (t *tenant) expose(name string, d *tool.Definition) {
 
 // addBuiltins offers the tools that are always there. Only execute_tool_plan depends on the others.
 func (t *tenant) addBuiltins(tools []*tool.Definition) {
-	plan, err := planTool(tools)
+	plan, err := planTool(tools, &t.groups)
 	if err != nil {
 		t.cfg.Logger.Error("execute_tool_plan can't be described over the tools there are", "error", err)
-		plan, _ = planTool(nil)
+		plan, _ = planTool(nil, &t.groups)
 	}
 	raw, _ := json.Marshal(plan) // it came from JSON
 	first, changed := t.guide == "", t.guide != string(raw)

@@ -8,9 +8,9 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Round says where a call stands in the loop of an agent's step: in which round, and as what of it, "the planner" for the
-// call that asks what to do next. ok is false for one that is no call of such a loop. Iterations of a repeat have the same
-// tokens but for their planner's: whoever asks knows that the step is an agent's.
+// Round says where a call stands in the loop of an agent's step: in which round, and as what of it, "the planner" for
+// the call that asks what to do next. ok is false for one that is no call of such a loop. Iterations of a repeat have the
+// same tokens but for their planner's: whoever asks knows that the step is an agent's.
 func Round(step, token string) (round int, call string, ok bool) {
 	inside, within := strings.CutPrefix(token, step+"/")
 	if !within {
