@@ -219,3 +219,23 @@ func (s *Archive) Questions(ctx context.Context, of subjects.Run, each func(*out
 		}
 	}
 }
+
+// FollowQuestions reads the entries of open questions of all runs: first those that are there, then what comes, each
+// under its key, as QuestionKeys has it, and its sequence. What is removed is not told. Entries that can't be read are
+// left out and logged. The callbacks are those of Ledger.Follow. Errors as those of FollowHeads.
+func (s *Archive) FollowQuestions(
+	ctx context.Context, each func(key string, seq uint64, q *outcome.Question), caughtUp func(last uint64), lost func(error),
+) (*Cursor, error) {
+	return s.newCursor(ctx, subjects.BucketStream(subjects.QuestionsBucket), []string{questionsPrefix + subjects.QuestionsFilter("*")}, func(e Entry) {
+		if operation(e.Header) != "" {
+			return
+		}
+		key := strings.TrimPrefix(e.Subject, questionsPrefix)
+		q, err := wire.ParseQuestion(e.Header, e.Data, key)
+		if err != nil {
+			s.cfg.Logger.Error("a question can't be read and is left out", "key", key, "error", err)
+			return
+		}
+		each(key, e.Seq, q)
+	}, caughtUp, lost)
+}

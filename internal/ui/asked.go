@@ -1,8 +1,11 @@
 package ui
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,16 +44,30 @@ func askingOf(q *outcome.Question) asking {
 	}
 }
 
-// asked knows what is asked. Those who look at once share one reading of all questions, which hold what they show.
+// asked knows what is asked: each question is read once, when it is written, since it holds what it shows, up to hundreds
+// of kilobytes. What is kept of it is its line of the list. Which of them are open still is asked for by their names,
+// once a second at most, by whoever looks.
 type asked struct {
 	store *kv.Store
-	turn  chan struct{} // who holds it reads, or takes what was read
+	turn  chan struct{} // who holds it asks, or takes what was told
 	all   []asking
 	at    time.Time
 	old   atomic.Bool // one was answered since
+
+	reading *kv.Cursor // nil: none was begun. Of whose turn it is
+	lost    *atomic.Bool
+
+	mu    sync.Mutex
+	known map[string]entry // by key, also of those that are open no more until somebody looks
 }
 
-// askedFor is for how long a reading is as good as a new one.
+// entry is a line, and the sequence of what it was read of.
+type entry struct {
+	asking
+	seq uint64
+}
+
+// askedFor is for how long what was told is as good as new.
 const askedFor = time.Second
 
 func newAsked(store *kv.Store) *asked { return &asked{store: store, turn: make(chan struct{}, 1)} }
@@ -66,16 +83,69 @@ func (a *asked) list(ctx context.Context) ([]asking, error) {
 	if !a.old.Swap(false) && time.Since(a.at) < askedFor {
 		return a.all, nil
 	}
-	var all []asking
-	every := subjects.Run{Tenant: "*"}
-	if err := a.store.Archive.Questions(ctx, every, func(q *outcome.Question) { all = append(all, askingOf(q)) }); err != nil {
+	all, err := a.look(ctx)
+	if err != nil {
 		a.old.Store(true)
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(x, y asking) int { return x.Since.Compare(y.Since) })
 	a.all, a.at = all, time.Now()
 	return all, nil
 }
 
-// forget has the questions read anew: one was answered.
+// look lists what is open, and forgets what is not.
+func (a *asked) look(ctx context.Context) ([]asking, error) {
+	if err := a.follow(ctx); err != nil {
+		return nil, err
+	}
+	open, last, err := a.store.Archive.QuestionKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if last > 0 {
+		if err := a.reading.Passed(ctx, last); err != nil {
+			return nil, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var all []asking
+	for key, q := range a.known {
+		if open[key] {
+			all = append(all, q.asking)
+		}
+	}
+	// Of one that was written since the names were read nobody knows that it is gone.
+	maps.DeleteFunc(a.known, func(key string, q entry) bool { return !open[key] && q.seq <= last })
+	slices.SortFunc(all, func(x, y asking) int {
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Key, y.Key), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Step, y.Step))
+	})
+	return all, nil
+}
+
+// follow begins to read what is asked, where nobody does: the first time, and when the stream was lost.
+func (a *asked) follow(ctx context.Context) (err error) {
+	if a.reading != nil && !a.lost.Load() {
+		return nil
+	}
+	if a.reading != nil {
+		a.reading.Stop()
+		a.reading = nil
+	}
+	lost := new(atomic.Bool)
+	a.mu.Lock()
+	known := map[string]entry{}
+	a.known = known
+	a.mu.Unlock()
+	tell := func(key string, seq uint64, q *outcome.Question) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		known[key] = entry{askingOf(q), seq}
+	}
+	// It goes on after this request, until the store is closed.
+	a.reading, err = a.store.Archive.FollowQuestions(context.WithoutCancel(ctx), tell, nil, func(error) { lost.Store(true) })
+	a.lost = lost
+	return err
+}
+
+// forget has it asked anew what is open: one was answered.
 func (a *asked) forget() { a.old.Store(true) }

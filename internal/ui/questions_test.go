@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/ui"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // question is what is looked at of one.
@@ -142,4 +144,28 @@ func TestApprovalsHaveAUserOfTheirOwn(t *testing.T) {
 	require.Equal(t, "approver", <-opened)
 	require.Empty(t, opened)
 	require.Eventually(t, func() bool { return get[sheet](w, "runs/"+q.Key).Status == "cancelled" }, patience, 10*time.Millisecond)
+}
+
+// The list is read by everybody each second: a question's arguments come over the network once, and not with each look.
+func TestTheListOfQuestionsReadsEachOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	large := strings.Repeat("x", 100_000)
+	plan := fmt.Sprintf(`{"steps":[{"id":"pay","tool":"echo","arguments":{"what":%q},"approval":{"ask":"Pay it?"}}]}`, large)
+	consumers, err := w.nc.SubscribeSync("$JS.API.CONSUMER.CREATE." + subjects.BucketStream(subjects.QuestionsBucket) + ".>")
+	require.NoError(t, err)
+	_, err = w.client("acme").Submit(w.ctx(), []byte(plan), client.SubmitOptions{Run: "first"})
+	require.NoError(t, err)
+	w.asked(1, "")
+	_, err = w.client("acme").Submit(w.ctx(), []byte(plan), client.SubmitOptions{Run: "second"})
+	require.NoError(t, err)
+	list := w.asked(2, "")
+	require.Equal(t, []string{"first", "second"}, []string{list[0].Run, list[1].Run})
+	q := get[question](w, "runs/acme.first/questions/pay")
+	post[struct{ Decision string }](w, "runs/acme.first/approve", q.say(""))
+	require.Equal(t, "second", w.asked(1, "")[0].Run, "what was answered is gone")
+	require.NoError(t, w.nc.Flush())
+	n, _, err := consumers.Pending()
+	require.NoError(t, err)
+	require.Equal(t, 1, n, "the stream is read once, however often somebody looks")
 }
