@@ -19,6 +19,7 @@ func (r *Run) ask(i int, at time.Time, out *Effects) {
 	switch {
 	case p.Ask:
 		kind, wait = outcome.Ask, p.Timeout
+		s.since = r.seq
 	case p.Approval != nil:
 		wait = p.Approval.Timeout
 	}

@@ -94,6 +94,24 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	return false
 }
 
+// question returns what asks the gate of a step that asks a person, in a round of an agent, and how many bytes that reads:
+// what it returns is what the step fails with. Anywhere else there is none.
+func (ag *agentry) question(r *run, q machine.Question) (gate func(context.Context) *fault.Error, size int64) {
+	of, round, _, inRound := machine.RoundAround(r.machine, q.Call)
+	if !inRound || q.Kind != outcome.Ask {
+		return func(context.Context) *fault.Error { return nil }, 0
+	}
+	x := ag.look(r, of, round, false)
+	path, since := x.pathOf(r, q.Call), machine.ReadySince(r.machine, q.Call)
+	return func(ctx context.Context) *fault.Error {
+		l, err := x.read(ctx, ag.values)
+		if err == nil {
+			_, _, err = l.Ready(round, path, since, nil)
+		}
+		return err
+	}, x.size
+}
+
 // sendsWhole reports whether the requests of an agent's planner have all rounds in them.
 func (ag *agentry) sendsWhole(r *run, of, planner machine.Call) bool {
 	return r.machine.Contract(planner.Step).WholeRequest || r.agents.whole[r.token(of)]

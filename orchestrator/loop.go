@@ -40,8 +40,10 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
-	l.questions = &questions{env: e, values: l.values, memory: memory, announcer: l.announcer, runs: l.runs, cursors: l.cursors, reg: reg}
 	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider}
+	l.questions = &questions{
+		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry, runs: l.runs, cursors: l.cursors, reg: reg,
+	}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
 		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg, cursors: l.cursors,

@@ -25,6 +25,7 @@ type questions struct {
 	values    *values
 	memory    *memory
 	announcer *announcer
+	agentry   *agentry
 	runs      *runTable
 	cursors   *cursors
 	reg       *registry
@@ -98,8 +99,13 @@ func (qs *questions) tell(r *run, q machine.Question) {
 	in.gather(r) // for the text, whatever the arguments refer to
 	in.resolver = nil
 	together := q.Item == 0 && in.plan.Steps[in.step].ForEach != nil
-	qs.memory.reserve(in.most(together), func(ctx context.Context) {
-		if err := qs.values.shown(ctx, &in, together, doc); err != nil {
+	gate, size := qs.agentry.question(r, q)
+	qs.memory.reserve(in.most(together)+size, func(ctx context.Context) {
+		err := gate(ctx)
+		if err == nil {
+			err = qs.values.shown(ctx, &in, together, doc)
+		}
+		if err != nil {
 			if ctx.Err() == nil {
 				qs.post(func() { qs.unshown(r, q, err) })
 			}

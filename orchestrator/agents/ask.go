@@ -225,14 +225,3 @@ func written(answer []byte) []byte {
 	}
 	return answer
 }
-
-// ToolsOf returns the names of the tools that an agent may call, its planner's first.
-func ToolsOf(a *agent.Definition) []string {
-	names := []string{a.Planner.Tool}
-	for _, e := range a.Entries() {
-		if e.Kind == agent.KindTool {
-			names = append(names, e.Tool)
-		}
-	}
-	return names
-}

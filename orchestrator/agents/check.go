@@ -73,11 +73,9 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 		switch e.Kind {
 		case agent.KindSearch:
 			refuse(e.At, "a search for tools", "name its tools, or fold them into facades")
-		case agent.KindAsk:
-			refuse(e.At, "questions to the user as entries", "let a plan within an answer ask: a step with \"ask\"")
 		case agent.KindTell:
 			refuse(e.At, "entries that tell the user something", "leave it out")
-		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn:
+		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindAsk:
 		}
 		if e.Selects() != "" {
 			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)

@@ -72,7 +72,7 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 func (l *Loop) named(d *wire.Round, round int, x *reading, call int) {
 	e := l.entry(round, x, call)
 	switch {
-	case e == nil:
+	case e == nil || e.Kind == agent.KindAsk: // a person is asked, as by any plan
 	case e.Kind != agent.KindTool:
 		if !slices.Contains(d.Own, e.Name) {
 			d.Own = append(d.Own, e.Name)

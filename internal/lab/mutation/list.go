@@ -11,7 +11,7 @@ type mutant struct {
 
 // mutants are the bugs that the project's promises are about: those that the design names, and others that would be
 // easy to make.
-var mutants = []mutant{
+var mutants = append([]mutant{
 	{
 		"create-once", "a record that somebody else created first counts as written",
 		"kv/account_create.go", "		return isDecided\n	case codeSequenceInFlight", "		return isWritten\n	case codeSequenceInFlight", "./kv", "",
@@ -866,4 +866,4 @@ var mutants = []mutant{
 		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
 		"orchestrator/api_amend.go", "rec.Approved = a.approved && rec.Needs != nil", "rec.Approved = rec.Needs != nil", "./orchestrator", "ApprovedAmendments",
 	},
-}
+}, ofAgents...)
