@@ -78,7 +78,7 @@ func (f *Facts) search(e *Entry, arguments json.RawMessage) (json.RawMessage, *f
 		return nil, fault.New(fault.InvalidArguments, "there is nothing to search for").WithHint(`write {"query": "send an email"}`)
 	}
 	var tools []*tool.Definition
-	for _, name := range f.searchable(e.search.group) {
+	for _, name := range f.d.universe.searchable(e.search.group) {
 		if t, ok := f.d.universe.lookup(name); ok {
 			tools = append(tools, t)
 		}
@@ -93,15 +93,6 @@ func (f *Facts) search(e *Entry, arguments json.RawMessage) (json.RawMessage, *f
 		hits = append(hits, hit{t.Name, t.Description, t.InputSchema})
 	}
 	return marshal(hits), nil
-}
-
-// searchable returns the names of the tools that a search looks at.
-func (f *Facts) searchable(group string) []string {
-	if group == "" || f.d.universe.catalog == nil {
-		return f.d.universe.names()
-	}
-	names, _ := f.d.universe.catalog.Group(group)
-	return names
 }
 
 // alreadyDone is for a call that was made before, of a tool that changes things.

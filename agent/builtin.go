@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/stepjet/stepjet/catalog"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -105,7 +106,13 @@ func (p *entryReader) searchEntry(v value, in place) {
 	if m == nil {
 		return
 	}
-	p.search(v.at, searchRule{p.text(m["group"]), int(p.whole(m["limit"], 1, 100, DefaultSearchLimit))}, in)
+	role := p.text(m["group"])
+	if c := p.def.universe.catalog; role != "" && c != nil {
+		if _, ok := c.Group(role); !ok {
+			p.problem(fault.UnknownTool, m["group"].at, thereAre(role, c.Groups()), "there is no group %q", clip(role))
+		}
+	}
+	p.search(v.at, searchRule{role, int(p.whole(m["limit"], 1, 100, DefaultSearchLimit))}, in)
 }
 
 func (p *entryReader) search(at string, rule searchRule, in place) {

@@ -57,6 +57,14 @@ func (c tools) Groups() (all []string) {
 	return all
 }
 
+func (c tools) Searchable(role string) []string {
+	if role == "" {
+		return c.Names()
+	}
+	all, _ := c.Group(role)
+	return all
+}
+
 // everything is the catalog that the tables are read with.
 var everything = tools{
 	names: strings.Fields(`search fetch analyze summarize report process_it format act finalize add_item confirm ship deliver review status help

@@ -170,6 +170,9 @@ type Catalog interface {
 	Group(role string) (tools []string, ok bool)
 	// Groups returns the roles of all groups, sorted.
 	Groups() []string
+	// Searchable returns the names of the tools that a search looks through, sorted: those of a group, or of all where the
+	// role is empty.
+	Searchable(role string) []string
 }
 
 // universe is all that an agent could call.
@@ -180,6 +183,13 @@ func (u universe) lookup(name string) (*tool.Definition, bool) {
 		return nil, false
 	}
 	return u.catalog.Lookup(name)
+}
+
+func (u universe) searchable(role string) []string {
+	if u.catalog == nil {
+		return nil
+	}
+	return u.catalog.Searchable(role)
 }
 
 func (u universe) names() []string {

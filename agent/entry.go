@@ -141,6 +141,14 @@ func (e *Entry) Selects() string {
 	return e.facade.selects
 }
 
+// Searches reports whether the entry is a search for tools, and of which group; an empty role is all of them.
+func (e *Entry) Searches() (role string, is bool) {
+	if e.Kind != KindSearch {
+		return "", false
+	}
+	return e.search.group, true
+}
+
 // artifactRule says what of a result goes to the blackboard.
 type artifactRule struct {
 	typ   string

@@ -220,3 +220,44 @@ func overtaken(why *fault.Error, now int) error {
 	return atRevision(now, fault.New(fault.Overtaken, "the run went on before the amendment stood, so it does nothing: %s", why.Message).
 		WithHint("amend the plan as it is now, at revision %d: %s", now, why.Hint))
 }
+
+// notAmended is why an amendment can't add a call of an agent.
+const notAmended = "an amendment adds no calls of agents: write it into the plan that is submitted"
+
+// amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
+type amendCatalog struct {
+	*catalog
+	r *run
+}
+
+// Lookup returns a tool.
+func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
+	f := c.r.start.Tools[name]
+	if f == nil {
+		t, ok := c.catalog.Lookup(name)
+		if t.Agent != nil {
+			t.Agent = &plan.Agent{Flaw: notAmended}
+		}
+		return t, ok
+	}
+	output := c.g.heardOf(f.Digest).out // it was read with the input schema, so that nobody waits for it here
+	if f.Agent {
+		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
+	}
+	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
+	if is := machine.Template(c.r.machine, name); is != nil {
+		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
+	}
+	return t, true
+}
+
+// freeze returns what a run keeps of the tools that it used none of before.
+func (c *amendCatalog) freeze(x *plan.Addition) map[string]*wire.FrozenTool {
+	tools := map[string]*wire.FrozenTool{}
+	for _, name := range machine.AddedTools(x) {
+		if c.r.start.Tools[name] == nil {
+			tools[name] = c.used[name].frozen
+		}
+	}
+	return tools
+}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/agentcheck"
-	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -27,6 +26,8 @@ type catalog struct {
 	used   map[string]*known // nil for a name that isn't there
 
 	permits *groups.Permits // what the run may call; nil for everything
+	roles   *agents.Roles
+	listed  bool // what searches may find is left out
 }
 
 // permitted returns what a run may call that was submitted with permissions, as of its start; nil for everything.
@@ -105,7 +106,7 @@ func (c *catalog) lacks(k *known) []string {
 		return c.permits.Lacks(k.Name, k.Definition.Annotations)
 	}
 	free, reached := *c, frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
-	free.permits = nil // else nothing would be seen behind a template that may not be called
+	free.permits, free.listed = nil, true // else nothing would be seen behind a template that may not be called
 	free.keep(k.Name, reached, &strings.Builder{})
 	var lacks []string
 	for name := range reached.tools {
@@ -152,7 +153,62 @@ func (c *catalog) agent(k *known) *plan.Agent {
 		return nil
 	}
 	a, r := agents.Read(k.Definition, c)
+	if a != nil && !c.listed {
+		for _, role := range agents.SearchesOf(a) {
+			if wide := agents.TooWide(len(c.Searchable(role))); wide != nil {
+				return wide
+			}
+		}
+	}
 	return agents.Of(a, r)
+}
+
+// Group returns the tools of a group, for agents, and whether there is one.
+func (c *catalog) Group(role string) (tools []string, ok bool) {
+	return c.roles.Group(role, func() (live []groups.Live) {
+		for _, name := range c.Names() {
+			live = append(live, groups.Live{Name: name, Hints: c.find(name).Definition.Annotations})
+		}
+		return live
+	})
+}
+
+// Groups returns the roles of all groups, sorted.
+func (c *catalog) Groups() []string { return c.roles.Groups() }
+
+// Searchable returns what an agent's search looks through: tools that the run may call, and templates of such. No search
+// finds an agent, nor a template that calls one: who is called by whom is to be seen when an agent is applied.
+func (c *catalog) Searchable(role string) []string {
+	free := *c
+	free.permits, free.listed = nil, true
+	may := func(name string) bool {
+		k := c.find(name)
+		return k != nil && !k.Agent() && (c.permits == nil || len(c.permits.Lacks(name, k.Definition.Annotations)) == 0)
+	}
+	return c.roles.Searchable(role, func() []string {
+		if role == "" {
+			return c.Names()
+		}
+		tools, _ := c.Group(role)
+		return tools
+	}, func(name string) bool {
+		if !may(name) {
+			return false
+		}
+		return !c.find(name).Template() || !slices.ContainsFunc(agentcheck.Within(name, &free), func(x agentcheck.Call) bool { return !may(x.Tool) })
+	})
+}
+
+// found returns what a tool can call that is an agent and searches for tools.
+func (c *catalog) found(name string) (all []string) {
+	if k := c.find(name); k != nil && k.Agent() && !c.listed {
+		if a, _ := agents.Read(k.Definition, c); a != nil {
+			for _, role := range agents.SearchesOf(a) {
+				all = append(all, c.Searchable(role)...)
+			}
+		}
+	}
+	return all
 }
 
 // Definition returns the definition of a tool, for agents that may use it.
@@ -205,19 +261,16 @@ func (c *catalog) calls(name string) []agentcheck.Call {
 // check reports what is wrong with the plan of a template, or with an agent, held against the tools that those may call
 // who may call it. The error is one that may pass.
 func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report, err error) {
-	of := []*catalog{{g: g, all: true}}
-	if len(d.Tenants) > 0 {
+	of := []*catalog{g.catalog("")}
+	if of[0].all = true; len(d.Tenants) > 0 {
 		of = nil
 		for _, tenant := range d.Tenants {
-			of = append(of, &catalog{g: g, tenant: tenant})
+			of = append(of, g.catalog(tenant))
 		}
 	}
 	for _, c := range of {
-		c.used = map[string]*known{}
-		r = checkAgainst(d, c)
-		if missing := c.missing(); len(r.Problems) > 0 && len(missing) > 0 && g.refresh(ctx, missing) {
-			c.used = map[string]*known{}
-			r = checkAgainst(d, c)
+		if err = c.read(ctx, func() bool { r = checkAgainst(d, c); return len(r.Problems) == 0 }); err != nil {
+			return r, err
 		}
 		if unknownTools(r.Problems) && g.lost(ctx, c.missing()) {
 			return r, fault.New(fault.NotReady, "the registry has lost tools that %s may call", d.Name).
@@ -228,6 +281,28 @@ func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report
 		}
 	}
 	return r, nil
+}
+
+// read has something read against the catalog, which reports whether it has no problems: again where a tool that it
+// misses was registered a moment ago and has not come here yet, since the registry's own word counts, and where an agent asks for groups.
+func (c *catalog) read(ctx context.Context, what func() bool) error {
+	var set *groups.Set
+	again := func() bool {
+		c.used, c.roles = map[string]*known{}, agents.NewRoles(set)
+		return what()
+	}
+	sound := again()
+	if c.roles.Wanted() {
+		var err error
+		if set, err = c.g.store.AllGroups(ctx); err != nil {
+			return err
+		}
+		sound = again()
+	}
+	if missing := c.missing(); !sound && len(missing) > 0 && c.g.refresh(ctx, missing) {
+		again()
+	}
+	return nil
 }
 
 // freeze returns what a run keeps of the tools of its plan.
@@ -258,6 +333,9 @@ func (c *catalog) keep(name string, fresh frozenSet, key *strings.Builder) {
 	key.WriteString(name + " ")
 	for _, called := range c.calls(name) {
 		c.keep(called.Tool, fresh, key)
+	}
+	for _, found := range c.found(name) {
+		c.keep(found, fresh, key)
 	}
 }
 
@@ -336,45 +414,4 @@ func (g *registry) lost(ctx context.Context, missing []string) bool {
 		g.log.Warn("can't see whether the tool registry was emptied", "error", err)
 	}
 	return emptied
-}
-
-// notAmended is why an amendment can't add a call of an agent.
-const notAmended = "an amendment adds no calls of agents: write it into the plan that is submitted"
-
-// amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
-type amendCatalog struct {
-	*catalog
-	r *run
-}
-
-// Lookup returns a tool.
-func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
-	f := c.r.start.Tools[name]
-	if f == nil {
-		t, ok := c.catalog.Lookup(name)
-		if t.Agent != nil {
-			t.Agent = &plan.Agent{Flaw: notAmended}
-		}
-		return t, ok
-	}
-	output := c.g.heardOf(f.Digest).out // it was read with the input schema, so that nobody waits for it here
-	if f.Agent {
-		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
-	}
-	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
-	if is := machine.Template(c.r.machine, name); is != nil {
-		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
-	}
-	return t, true
-}
-
-// freeze returns what a run keeps of the tools that it used none of before.
-func (c *amendCatalog) freeze(x *plan.Addition) map[string]*wire.FrozenTool {
-	tools := map[string]*wire.FrozenTool{}
-	for _, name := range machine.AddedTools(x) {
-		if c.r.start.Tools[name] == nil {
-			tools[name] = c.used[name].frozen
-		}
-	}
-	return tools
 }

@@ -157,12 +157,10 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	if again != nil {
 		limits.Done = again.done
 	}
-	p, report := plan.ParseLimited(asked.body, catalog, limits)
-	if missing := catalog.missing(); p == nil && len(missing) > 0 && j.reg.refresh(ctx, missing) {
-		// A tool registered a moment ago may not have come here yet. The registry's own word counts.
-		catalog = j.reg.catalog(id.Tenant)
-		catalog.permits = permits
-		p, report = plan.ParseLimited(asked.body, catalog, limits)
+	var p *plan.Plan
+	var report plan.Report
+	if err := catalog.read(ctx, func() bool { p, report = plan.ParseLimited(asked.body, catalog, limits); return p != nil }); err != nil {
+		return nil, nil, nil, err
 	}
 	start := &wire.Start{Problems: report.Problems, Warnings: report.Warnings}
 	if p == nil && unknownTools(report.Problems) && j.reg.lost(ctx, catalog.missing()) {
@@ -176,6 +174,8 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	}
 	var s schemas
 	start.Tools, s = catalog.freeze(p)
+	roles := catalog.roles.Frozen()
+	start.Groups, start.Search = roles.Roles, roles.Search
 	needs := slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body))
 	if start.Permits = kept; kept != nil {
 		needs = append(needs, wire.Permissions)

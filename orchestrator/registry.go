@@ -224,7 +224,7 @@ func (g *registry) registered() []tool.Registered {
 
 // catalog returns the tools that one tenant may use. It is for one plan, on one goroutine.
 func (g *registry) catalog(tenant string) *catalog {
-	return &catalog{g: g, tenant: tenant, used: map[string]*known{}}
+	return &catalog{g: g, tenant: tenant, used: map[string]*known{}, roles: agents.NewRoles(nil)}
 }
 
 // share returns a set that an earlier run froze, if it is the same as this one.
@@ -268,16 +268,30 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 }
 
 // frozenTools are the tools that a run froze, for the agents among them.
-type frozenTools map[string]*tool.Definition
+type frozenTools struct {
+	agents.FrozenRoles
+	defined map[string]*tool.Definition
+}
 
 // Definition returns a tool.
 func (f frozenTools) Definition(name string) (*tool.Definition, bool) {
-	d := f[name]
+	d := f.defined[name]
 	return d, d != nil
 }
 
 // Names returns the names of all, sorted.
-func (f frozenTools) Names() []string { return slices.Sorted(maps.Keys(f)) }
+func (f frozenTools) Names() []string { return slices.Sorted(maps.Keys(f.defined)) }
+
+// definition returns the definition of a digest: that of now where it is the same, since a run may keep many.
+func (g *registry) definition(ctx context.Context, name, digest string) (*tool.Definition, error) {
+	g.mu.RLock()
+	k := g.tools[name]
+	g.mu.RUnlock()
+	if k != nil && k.Digest == digest {
+		return k.Definition, nil
+	}
+	return g.store.Definition(ctx, digest)
+}
 
 // agents returns the agents that a run froze, by name; nil for none. The error is one that may pass.
 func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*agent.Definition, error) {
@@ -285,20 +299,20 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*a
 	if !slices.ContainsFunc(names, func(name string) bool { return start.Tools[name].Agent }) {
 		return nil, nil
 	}
-	tools := frozenTools{}
+	tools := frozenTools{agents.FrozenRoles{Roles: start.Groups, Search: start.Search}, map[string]*tool.Definition{}}
 	for _, name := range names {
-		d, err := g.store.Definition(ctx, start.Tools[name].Digest)
+		d, err := g.definition(ctx, name, start.Tools[name].Digest)
 		if err != nil {
 			return nil, err
 		}
-		tools[name] = d
+		tools.defined[name] = d
 	}
 	all := map[string]*agent.Definition{}
 	for _, name := range names {
 		if !start.Tools[name].Agent {
 			continue
 		}
-		a, report := agents.Read(tools[name], tools)
+		a, report := agents.Read(tools.defined[name], tools)
 		if a == nil {
 			p := report.Problems[0]
 			return nil, fault.New(fault.Internal, "the agent %s of an accepted run can't be read: %s: %s", name, p.Path, p.Message)

@@ -46,6 +46,14 @@ func TestStartWithNeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.Permits, back.Permits, "an empty list is one")
 	s.Permits = nil
+	s.Needs, s.Groups, s.Search = []string{wire.Agents}, map[string][]string{"web": {"fetch"}}, map[string][]string{"": {"fetch", "pay"}}
+	wiretest.Golden(t, *update, "start_groups", startMsg(t, s))
+	held = wiretest.Load(t, "start_groups")
+	back, _, err = wire.ParseStart(held.Header, held.Data)
+	require.NoError(t, err)
+	require.Equal(t, s.Groups, back.Groups)
+	require.Equal(t, s.Search, back.Search)
+	s.Groups, s.Search = nil, nil
 	s.Bucket, s.Needs = "blobs-acme", nil
 	require.Equal(t, []string{subjects.BucketVersion}, startMsg(t, s).Header[subjects.HeaderVersion], "without needs it is as it was")
 }

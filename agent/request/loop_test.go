@@ -26,6 +26,7 @@ func (c tools) Lookup(name string) (*tool.Definition, bool) {
 func (c tools) Names() []string               { return slices.Sorted(slices.Values(c)) }
 func (c tools) Group(string) ([]string, bool) { return nil, false }
 func (c tools) Groups() []string              { return nil }
+func (c tools) Searchable(string) []string    { return c.Names() }
 
 var catalog = tools{"search", "fetch", "analyze", "query", "insert", "refund", "model", "digest"}
 

@@ -16,19 +16,19 @@ type Tools interface {
 	Definition(name string) (*tool.Definition, bool)
 	// Names returns the names of all of them, sorted.
 	Names() []string
+	// Group is that of agent.Catalog.
+	Group(role string) (tools []string, ok bool)
+	// Groups is that of agent.Catalog.
+	Groups() []string
+	// Searchable is that of agent.Catalog.
+	Searchable(role string) []string
 }
 
-// universe is agent.Catalog over tools. It has no groups.
+// universe is agent.Catalog over tools.
 type universe struct{ Tools }
 
 // Lookup returns a tool.
 func (u universe) Lookup(name string) (*tool.Definition, bool) { return u.Definition(name) }
-
-// Group returns the tools of a group, of which there are none.
-func (universe) Group(string) ([]string, bool) { return nil, false }
-
-// Groups returns the roles of all groups.
-func (universe) Groups() []string { return nil }
 
 // Read reads the definition of an agent against the tools that it may use. The agent is nil if and only if the report has
 // problems, whose places are those of the definition. What no owner acts on yet is refused: an agent that runs without
@@ -71,11 +71,9 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	}
 	for _, e := range a.Entries() {
 		switch e.Kind {
-		case agent.KindSearch:
-			refuse(e.At, "a search for tools", "name its tools, or fold them into facades")
 		case agent.KindTell:
 			refuse(e.At, "entries that tell the user something", "leave it out")
-		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindAsk:
+		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindAsk, agent.KindSearch:
 		}
 		if e.Selects() != "" {
 			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)

@@ -18,6 +18,9 @@ import (
 type tools map[string]*tool.Definition
 
 func (t tools) Definition(name string) (*tool.Definition, bool) { d, ok := t[name]; return d, ok }
+func (t tools) Group(string) ([]string, bool)                   { return nil, false }
+func (t tools) Groups() []string                                { return nil }
+func (t tools) Searchable(string) []string                      { return t.Names() }
 func (t tools) Names() []string                                 { return []string{"find", "late", "model", "pay"} }
 
 func define(t *testing.T, members string) *agent.Definition {

@@ -10,4 +10,16 @@ var ofAgents = []mutant{
 		"agent-asks-since", "the gate of a question is asked as of the beginning of the run",
 		"machine/asking.go", "		s.since = r.seq\n", "", "./orchestrator", "AgentAsks",
 	},
+	{
+		"agent-roles-of-now", "a run does not keep what groups and searches of its agents had when it began",
+		"orchestrator/judge.go", "	start.Groups, start.Search = roles.Roles, roles.Search\n", "	start.Groups = roles.Search\n", "./orchestrator", "AgentFinds|ToolsOfGroups",
+	},
+	{
+		"agent-finds-all", "a search finds what the run may not call",
+		"orchestrator/catalog.go", "!k.Agent() && (c.permits == nil || len(", "!k.Agent() && (true || len(", "./orchestrator", "ASearch",
+	},
+	{
+		"agent-finds-agents", "a search finds templates that call agents",
+		"orchestrator/catalog.go", "		return !c.find(name).Template() || !slices", "		return true || !slices", "./orchestrator", "AgentFinds",
+	},
 }

@@ -788,7 +788,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"template-for-all", "a template of one tenant is checked against the tools of all",
-		"orchestrator/catalog.go", "	if len(d.Tenants) > 0 {\n		of = nil", "	if false {\n		of = nil", "./orchestrator", "TenantsOfTemplates",
+		"orchestrator/catalog.go", "of[0].all = true; len(d.Tenants) > 0 {", "of[0].all = true; false {", "./orchestrator", "TenantsOfTemplates",
 	},
 	{
 		"amend-any-number", "an amendment counts that is not the next of its scope",
