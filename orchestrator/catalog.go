@@ -195,7 +195,8 @@ func (c *catalog) Searchable(role string) []string {
 		if !may(name) {
 			return false
 		}
-		return !c.find(name).Template() || !slices.ContainsFunc(agentcheck.Within(name, &free), func(x agentcheck.Call) bool { return !may(x.Tool) })
+		return !c.find(name).Template() ||
+			!slices.ContainsFunc(agentcheck.Within(name, &free), func(x agentcheck.Call) bool { return !may(x.Tool) })
 	})
 }
 

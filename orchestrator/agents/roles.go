@@ -26,8 +26,8 @@ func NewRoles(set *group.Set) *Roles {
 	return &Roles{set: set, tools: map[string][]string{}, found: map[string][]string{}}
 }
 
-// Wanted reports whether somebody has asked for a group and the set was not read yet: then all that was asked is to be
-// asked again.
+// Wanted reports whether somebody has asked for a group and the set was not read yet: then all that was asked is to
+// be asked again.
 func (r *Roles) Wanted() bool { return r.wanted }
 
 // Group returns the tools that stand for a role among those that are live, and whether there is such a group.
@@ -108,5 +108,6 @@ func TooWide(tools int) *plan.Agent {
 	if tools <= MostSearched {
 		return nil
 	}
-	return &plan.Agent{Flaw: fmt.Sprintf("its search looks through %d tools, at most %d are allowed; search in a group: {\"search_tools\": {\"group\": \"web\"}}", tools, MostSearched)}
+	const flaw = `its search looks through %d tools, at most %d are allowed; search in a group: {"search_tools": {"group": "web"}}`
+	return &plan.Agent{Flaw: fmt.Sprintf(flaw, tools, MostSearched)}
 }

@@ -20,6 +20,6 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-finds-agents", "a search finds templates that call agents",
-		"orchestrator/catalog.go", "		return !c.find(name).Template() || !slices", "		return true || !slices", "./orchestrator", "AgentFinds",
+		"orchestrator/catalog.go", "		return !c.find(name).Template() ||\n", "		return true ||\n", "./orchestrator", "AgentFinds",
 	},
 }
