@@ -22,6 +22,13 @@ type rounds struct {
 	entered int      // of those, now
 	records []*Round // of the rounds that were decided
 	input   input
+	ending  *ending // nil as long as the loop goes on
+}
+
+// ending is what a loop has come to whose planner is asked for a last answer: what the agent comes to without one.
+type ending struct {
+	result *Result
+	err    *fault.Error
 }
 
 // current returns the scope that was entered last, nil where none was.
@@ -168,8 +175,10 @@ func takeRound(r *Run, rec *Record, out *Effects) {
 	switch {
 	case d.Error != nil:
 		r.fail(i, d.Error, rec.Time, out)
+	case a.ending != nil:
+		a.responded(r, i, d, rec.Time, out)
 	case d.Ends:
-		a.comesTo(r, i, d.Output, rec.Time, out)
+		a.end(r, i, a.comesTo(r, i, d.Output), nil, rec.Time, out)
 	default:
 		a.further(r, i, rec.Time, out)
 	}
@@ -253,7 +262,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range d.Direct {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			a.comesTo(r, i, r.calls[sc.at(n)].result, at, out)
+			r.endWith(i, a.comesTo(r, i, r.calls[sc.at(n)].result), at, out)
 			return
 		}
 	}
@@ -277,11 +286,59 @@ func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 		a.further(r, i, at, out)
 		return
 	}
-	r.endWith(i, sc.output, at, out)
+	a.end(r, i, sc.output, nil, at, out)
 }
 
-// comesTo ends an agent with what it came to; nil for null.
-func (a *rounds) comesTo(r *Run, i int, res *Result, at time.Time, out *Effects) {
+// end ends an agent with what its loop came to, a result or an error. One that responds, and of which something was
+// executed, asks its planner once more before.
+func (a *rounds) end(r *Run, i int, res *Result, err *fault.Error, at time.Time, out *Effects) {
+	switch {
+	case r.stepOf(i).Agent().Responds && !r.halting(i) && a.executed(r):
+		a.ending = &ending{res, err}
+		r.calls[i].state = entered
+		a.goOn(r, i, at, out)
+	case err != nil:
+		r.fail(i, err, at, out)
+	default:
+		r.endWith(i, res, at, out)
+	}
+}
+
+// executed reports whether a call was made in some round, whatever it came to.
+func (a *rounds) executed(r *Run) bool {
+	for _, sc := range a.of[:a.entered] {
+		if asksPlanner(sc) {
+			continue
+		}
+		earlier := a.records[sc.round-1].Earlier
+		for n := range sc.plan.Steps {
+			s, state := &sc.plan.Steps[n], r.calls[sc.at(n)].state
+			own := slices.ContainsFunc(earlier, func(e Earlier) bool { return e.Step == s.ID })
+			if !own && (s.Tool != "" || s.Plan != nil) && (state == succeeded || state == failed) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// responded ends an agent with the last answer of its planner; one of no use leaves what the loop came to.
+func (a *rounds) responded(r *Run, i int, d *Round, at time.Time, out *Effects) {
+	switch e := a.ending; {
+	case d.Ends:
+		r.endWith(i, a.comesTo(r, i, d.Output), at, out)
+	case e.err != nil:
+		r.fail(i, e.err, at, out)
+	case string(e.result.Value) != "null":
+		r.endWith(i, e.result, at, out)
+	default:
+		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner's last answer can't be used").
+			WithHint("details.problems says why; it is to be an output, or text")), at, out)
+	}
+}
+
+// comesTo returns a result as that of an agent; nil is null.
+func (a *rounds) comesTo(r *Run, i int, res *Result) *Result {
 	own := Result{Value: []byte("null"), Size: int64(len("null"))}
 	if res != nil {
 		own = *res
@@ -290,7 +347,7 @@ func (a *rounds) comesTo(r *Run, i int, res *Result, at time.Time, out *Effects)
 	if own.Handle == nil {
 		own.Size = int64(len(own.Value))
 	}
-	r.endWith(i, &own, at, out)
+	return &own
 }
 
 // further begins the next round, unless there may be no more.
@@ -307,7 +364,7 @@ func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner answered %d times in a row with what can't be used", invalid).
 			WithHint("details.problems has those of the last answer; a planner reads them in its next request")), at, out)
 	case n == r.stepOf(i).Agent().MaxRounds:
-		r.fail(i, a.ended(r, fault.New(fault.RoundsExhausted, "the agent came to no output in %d rounds", n).
+		a.end(r, i, nil, a.ended(r, fault.New(fault.RoundsExhausted, "the agent came to no output in %d rounds", n).
 			WithHint("raise its max_rounds, or ask for less at a time; details.last has what the last round came to")), at, out)
 	default:
 		a.goOn(r, i, at, out)

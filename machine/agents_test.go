@@ -14,7 +14,8 @@ import (
 )
 
 // agents are those that the plans of scenarios may call.
-var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4}}}
+var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4}},
+	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}}}
 
 // roundOf is the record of a round: its scope, and what its input says.
 func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {

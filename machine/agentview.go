@@ -14,6 +14,8 @@ type RoundView struct {
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
 	Plan    *plan.Plan
 	Numbers Numbers
+	// Final says that the planner is asked for a last answer.
+	Final bool
 }
 
 // Rounds returns the rounds of an agent that were begun; none of any other call.
@@ -30,12 +32,21 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 		last := &list[len(list)-1]
 		last.Plan, last.Numbers = sc.plan, sc.numbers()
 	}
+	if asks := a.current(); a.ending != nil && asksPlanner(asks) {
+		list[len(list)-1].Final = true
+	}
 	for n := range list {
 		if n < len(a.records) {
 			list[n].Record = a.records[n]
 		}
 	}
 	return list
+}
+
+// Responds reports whether an agent's planner is asked for its last answer.
+func Responds(r *Run, agent Call) bool {
+	a := agentAt(&r.tree, agent)
+	return a != nil && a.ending != nil
 }
 
 // RoundAround returns the innermost agent in a round of which a call stands, and the number of the round; ok is false for

@@ -88,7 +88,7 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
 		if i > 0 && s.Agent() != nil && s.Repeat == nil {
-			if sc == nil || i+1 == len(segments) || isItem != (s.ForEach != nil) || x.Kind != subjects.IterationSegment || x.Number >= s.Agent().MaxRounds {
+			if sc == nil || i+1 == len(segments) || isItem != (s.ForEach != nil) || x.Kind != subjects.IterationSegment || x.Number >= mostRounds(s.Agent()) {
 				return nil, false, false
 			}
 			i++
@@ -128,6 +128,14 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 		}
 	}
 	return s, isItem, ok && s != nil
+}
+
+// mostRounds is how many rounds an agent may have, that of its last answer included.
+func mostRounds(a *plan.Agent) int {
+	if a.Responds {
+		return a.MaxRounds + 1
+	}
+	return a.MaxRounds
 }
 
 // scopeNamed returns the scope of a composite that was entered, by its token; nil where there is none. A loop has none of

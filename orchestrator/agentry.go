@@ -53,7 +53,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		return false
 	}
 	its.asking[key] = true
-	x := ag.look(r, of, round, own && ag.sendsWhole(r, of, d.Call))
+	x := ag.look(r, of, round, own && (ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of)))
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
@@ -248,6 +248,7 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 				x.size += in.most(false)
 			}
 		}
+		x.loop.Final = v.Final
 		answer := sourceOf(v.Answer)
 		x.size += answer.size()
 		x.asked = append(x.asked, answer)

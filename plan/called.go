@@ -34,6 +34,8 @@ type Agent struct {
 	MaxRounds int
 	// Concurrency is how many calls of a round may be ready at once; 0 for as many as there are.
 	Concurrency int
+	// Responds says that the planner is asked for a last answer once the loop is over, by one round more.
+	Responds bool
 	// Time is the longest that all of it may take; 0 for no bound of its own.
 	Time time.Duration
 	// Flaw says why the agent can't run with the tools that there are; empty for one that can.

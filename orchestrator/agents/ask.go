@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Asked is what a planner is asked.
@@ -25,7 +26,11 @@ type Asked struct {
 // call fails with, and the agent with it.
 func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error) {
 	spent := l.Usage(round)
-	if what := spent.UsedUp(0); what != "" {
+	asks := spent
+	if l.Final { // which makes no calls
+		asks.Budget.Steps = 0
+	}
+	if what := asks.UsedUp(0); what != "" {
 		return nil, exceeded(what)
 	}
 	loop, err := l.asked(name)
@@ -42,15 +47,23 @@ func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error
 	f, _ := l.begin(round)
 	out.Past = l.past(round, loop)
 	loop.Open(f, nil)
-	now := request.Now{Left: spent.Left(), Dropped: l.dropped(round - 1)}
-	asked := loop.Request(now)
+	now := request.Now{Left: spent.Left()}
+	if !l.Final {
+		now.Dropped = l.dropped(round - 1)
+	}
+	render := func() request.Request { return loop.Request(now) }
+	if l.Final {
+		all := l.executed(round)
+		render = func() request.Request { r, _ := loop.Respond(now, all); return r }
+	}
+	asked := render()
 	kept, fits := spent.Reserve(l.measured(round, asked), asked.Fresh, int64(l.Definition.Planner.MaxOutputTokens))
 	if !fits {
 		return nil, exceeded("tokens")
 	}
 	if spent.Budget.Tokens > 0 {
 		now.MaxOutput = kept.MaxOutput
-		asked = loop.Request(now)
+		asked = render()
 	}
 	out.Request = asked.Bytes
 	return out, nil
@@ -158,6 +171,20 @@ func (l *Loop) rendered(round int) request.Round {
 		out.Records = append(out.Records, rec)
 	}
 	return out
+}
+
+// executed returns what all calls of the rounds before one came to, in their order.
+func (l *Loop) executed(round int) (all []request.Record) {
+	for n := range round {
+		x, err := l.answer(n)
+		for k, rec := range l.rendered(n).Records {
+			if err == nil && rec.Tool == "" && x.answer.Plan.Steps[k].Does().Plan != nil {
+				rec.Tool = tool.PlanTool
+			}
+			all = append(all, rec)
+		}
+	}
+	return all
 }
 
 // note is what a planner is told beside what a call came to: that it was made before, and was not made again.

@@ -60,9 +60,6 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	if len(a.Guards) > 0 {
 		refuse("/agent/guards", "guards", "let a tool check what goes in and out")
 	}
-	if a.Respond != nil {
-		refuse("/agent/respond", "a last answer", `let the planner answer with an "output"`)
-	}
 	if a.State != nil {
 		refuse("/agent/state", "a state that rounds share", "let steps refer to earlier rounds: $ref:r0.search")
 	}
@@ -104,5 +101,5 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		p := r.Problems[0]
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
-	return &plan.Agent{Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Time: a.Budget.Time}
+	return &plan.Agent{Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time}
 }

@@ -26,6 +26,8 @@ type Loop struct {
 	Past *Past
 	// Templates are those that the run froze, its agents among them, by name.
 	Templates map[string]*plan.Template
+	// Final says that the last round is that of the last answer, of an agent that responds. Then no round is past.
+	Final bool
 	// Run and Name are the run and the token of the agent, for its account.
 	Run, Name string
 

@@ -22,4 +22,16 @@ var ofAgents = []mutant{
 		"agent-finds-agents", "a search finds templates that call agents",
 		"orchestrator/catalog.go", "		return !c.find(name).Template() ||\n", "		return true ||\n", "./orchestrator", "AgentFinds",
 	},
+	{
+		"agent-responds-always", "a last answer is asked for though nothing was executed",
+		"machine/agent.go", "&& a.executed(r):", "&& (a.executed(r) || true):", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-response-lost", "a last answer that can't be used takes the loop's output with it",
+		"machine/agent.go", "	case string(e.result.Value) != \"null\":", "	case e.result == nil:", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-final-forgets", "a last answer is asked for without the calls of rounds that are past",
+		"orchestrator/agentry.go", "|| machine.Responds(r.machine, of)))", "|| false))", "./orchestrator", "TestAnAgentResponds",
+	},
 }
