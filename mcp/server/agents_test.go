@@ -211,3 +211,31 @@ func TestAnAgentsRoundsAreProgress(t *testing.T) {
 		require.NoError(t, <-over)
 	}
 }
+
+// TestAnAgentAsksItsCaller: what its planner asks by the entry "ask" is put to the client's user too.
+func TestAnAgentAsksItsCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.stack.Host(func(k *worker.Worker) {
+		worker.Handle(k, "curious", func(_ context.Context, in map[string]any) (json.RawMessage, error) {
+			if in["round"] == 0.0 {
+				return json.RawMessage(`{"steps": [{"id": "sure", "tool": "ask", "arguments": {"question": "Sure?", "choices": ["yes", "no"]}}]}`), nil
+			}
+			return json.RawMessage(`{"output": {"sure": "$ref:r0.sure"}}`), nil
+		})
+	})
+	_, err := w.stack.Client().ApplyTemplate(t.Context(), []byte(`{"name": "asker", "agent": {"planner": {"tool": "curious", "mode": "plan"}, "tools": ["ask"]}}`))
+	require.NoError(t, err)
+	for _, version := range versions {
+		p := &person{answer: func(p *mcp.ElicitParams) *mcp.ElicitResult {
+			assert.Equal(t, "Sure?", p.Message)
+			return accept(map[string]any{"answer": "yes"})
+		}}
+		s := w.connect(version, p.options())
+		w.listed(t, s, "asker")
+		res := call(t, s, "asker", map[string]any{})
+		assert.False(t, res.IsError, textOf(t, res))
+		assert.JSONEq(t, `{"sure": "yes"}`, textOf(t, res))
+		assert.Equal(t, int32(1), p.asked.Load(), version)
+	}
+}
