@@ -47,12 +47,15 @@ func TestPicks(t *testing.T) {
 		}
 		require.Equal(t, want, strings.Join(got, " "), list)
 	}
+	some, err := selector.Parse("a*,group:web,!group:host")
+	require.NoError(t, err)
+	require.Equal(t, []string{"web", "host"}, some.Groups())
 	require.True(t, selector.Selector{}.Picks(tools[0]), "the zero selector picks all")
 }
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	for _, list := range []string{"", "a,,b", "a*b", "/(/", "hint:cheap", "!!a", "a b"} {
+	for _, list := range []string{"", "a,,b", "a*b", "/(/", "hint:cheap", "!!a", "a b", "group:", "!group:"} {
 		_, err := selector.Parse(list)
 		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), list)
 		require.NotEmpty(t, fault.As(err).Hint)

@@ -72,6 +72,17 @@ func (g *groups) read(ctx context.Context, c *client.Client) (changed bool, err 
 	return true, nil
 }
 
+// lacks returns which of some groups nobody has defined.
+func (g *groups) lacks(names []string) (strange []string) {
+	there := g.all.Roles()
+	for _, name := range names {
+		if !slices.Contains(there, name) {
+			strange = append(strange, name)
+		}
+	}
+	return strange
+}
+
 // of returns the groups of each tool.
 func (g *groups) of(tools []*tool.Definition) map[string][]string {
 	if g.all == nil {

@@ -2,8 +2,8 @@ package server_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,89 +18,103 @@ import (
 	"github.com/stepjet/stepjet/worker"
 )
 
-// group applies a group of tools.
-func (w *world) group(definition string) {
-	w.t.Helper()
-	_, err := client.GroupsOf(w.stack.Client()).Apply(w.t.Context(), []byte(definition))
-	require.NoError(w.t, err)
-}
-
-// found searches, and returns the names of what is found.
-func found(t *testing.T, s *mcp.ClientSession, arguments map[string]any) (names []string) {
+// group sets what stands for a role.
+func (w *world) group(t *testing.T, definition string) {
 	t.Helper()
-	res := call(t, s, "search_tools", arguments)
-	require.False(t, res.IsError, "%v", res.Content)
-	var said struct{ Tools []struct{ Name string } }
-	require.NoError(t, json.Unmarshal([]byte(textOf(t, res)), &said))
-	for _, one := range said.Tools {
-		names = append(names, one.Name)
+	_, err := client.GroupsOf(w.stack.Client()).Apply(t.Context(), []byte(definition))
+	require.NoError(t, err)
+}
+
+// names returns the names of the tools that are listed.
+func names(t *testing.T, s *mcp.ClientSession) (all []string) {
+	t.Helper()
+	list, err := s.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	for _, one := range list.Tools {
+		all = append(all, one.Name)
 	}
-	return names
+	return all
 }
 
-// TestAGroupIsSearched: what else fits the words stays out, however well it fits; and a group that there is not is told
-// with those that there are.
-func TestAGroupIsSearched(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil)
-	s := w.connect(versions[0], nil)
-	res := call(t, s, "search_tools", map[string]any{"query": "greets", "group": "polite"})
-	require.True(t, res.IsError)
-	assert.Contains(t, textOf(t, res), "there is none yet")
-
-	w.group(`{"role":"polite","tools":["greet"]}`)
-	w.group(`{"role":"rude","tools":["fail","slow"]}`)
-	assert.Equal(t, []string{"greet"}, found(t, s, map[string]any{"query": "greets somebody", "group": "polite"}))
-	assert.Empty(t, found(t, s, map[string]any{"query": "greets somebody", "group": "rude"}))
-	assert.Contains(t, found(t, s, map[string]any{"query": "greets somebody"}), "greet")
-	res = call(t, s, "search_tools", map[string]any{"query": "greets", "group": "polit"})
-	require.True(t, res.IsError)
-	assert.Contains(t, textOf(t, res), `there is no group \"polit\"`)
-	assert.Contains(t, textOf(t, res), "polite, rude")
-}
-
-// TestAGroupIsExposed: what --expose names as a group follows the group, which nobody tells of.
-func TestAGroupIsExposed(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(c *server.Config) {
-		s, err := selector.Parse("group:polite,many")
-		require.NoError(t, err)
-		c.Expose = &s
-	})
-	s := w.connect(versions[0], nil)
-	w.listed(t, s, "many")
-	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet"})
-	require.Error(t, err, "no group holds it yet")
-	w.group(`{"role":"polite","tools":["greet"]}`)
-	w.listed(t, s, "greet")
-	require.NoError(t, client.GroupsOf(w.stack.Client()).Remove(t.Context(), "polite", "default"))
-	require.Eventually(t, func() bool {
-		all, err := s.ListTools(t.Context(), nil)
-		require.NoError(t, err)
-		for _, one := range all.Tools {
-			if one.Name == "greet" {
-				return false
-			}
-		}
-		return true
-	}, 30*time.Second, 50*time.Millisecond)
-}
-
-// TestTheGuideNamesGroups: where tools are too many to be listed, it says which groups can be searched.
-func TestTheGuideNamesGroups(t *testing.T) {
+// A group bounds what is found to its tools, as it stands when it is asked for; one that there is not is an answer
+// that a model can mend.
+func TestAGroupBoundsWhatIsFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *server.Config) { c.Expose = nil })
+	s := w.connect(versions[0], nil)
+	find := func(query, group string) *mcp.CallToolResult {
+		return call(t, s, "search_tools", map[string]any{"query": query, "group": group})
+	}
+	res := find("greet", "polite")
+	assert.True(t, res.IsError)
+	for _, part := range []string{`"invalid_arguments"`, `there is no group \"polite\"`, "there is none yet"} {
+		assert.Contains(t, textOf(t, res), part)
+	}
+
+	w.group(t, `{"role": "polite", "tools": ["greet"]}`)
+	w.group(t, `{"role": "other", "match": ["*"], "exclude": ["greet"]}`)
+	w.group(t, `{"role": "ghosts", "tools": ["nobody_hosts_it"]}`)
+	assert.Contains(t, textOf(t, find("greet", "polite")), `"name":"greet"`)
+	assert.Contains(t, textOf(t, find("greet", "")), `"name":"greet"`)
+	for _, group := range []string{"other", "ghosts"} {
+		res = find("greet", group)
+		assert.False(t, res.IsError)
+		assert.JSONEq(t, `{"tools": []}`, textOf(t, res), group)
+	}
+	res = find("greet", "rude")
+	assert.True(t, res.IsError)
+	assert.Contains(t, textOf(t, res), "there are: ghosts, other, polite")
+}
+
+// What --expose says of groups follows the groups, and what is listed of a tool that stays is not touched.
+func TestExposedGroupsAreFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.group(t, `{"role": "web", "tools": ["greet", "slow"]}`)
+	w.group(t, `{"role": "secret", "tools": ["slow"]}`)
+	gated := w.beside(t, func(c *server.Config) {
+		some, err := selector.Parse("group:web,number,!group:secret")
+		require.NoError(t, err)
+		c.Expose = &some
+	})
+	s := gated.connect(versions[0], nil)
+	mine := func() string {
+		return strings.Join(slices.DeleteFunc(names(t, s), func(name string) bool {
+			return slices.Contains([]string{"cancel_plan", "execute_tool_plan", "get_plan_result", "search_tools"}, name)
+		}), " ")
+	}
+	assert.Equal(t, "greet number", mine())
+
+	w.group(t, `{"role": "web", "tools": ["many", "slow"]}`)
+	require.Eventually(t, func() bool { return mine() == "many number" }, 30*time.Second, 20*time.Millisecond)
+	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet", Arguments: named{"Ada"}})
+	require.Error(t, err, "it is not offered any more")
+
+	require.NoError(t, client.GroupsOf(w.stack.Client()).Remove(t.Context(), "secret", ""))
+	require.Eventually(t, func() bool { return mine() == "many number slow" }, 30*time.Second, 20*time.Millisecond)
+}
+
+// Where there are too many tools to list them, the guide of plans names groups that hold some.
+func TestTheGuideNamesGroupsWhereToolsAreMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *server.Config) { c.Expose = nil })
+	w.group(t, `{"role": "web", "tools": ["greet", "slow"], "description": "Reads pages."}`)
+	w.group(t, `{"role": "ghosts", "tools": ["nobody_hosts_it"]}`)
+	s := w.connect(versions[0], nil)
+	guide := func() string {
+		list, err := s.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		i := slices.IndexFunc(list.Tools, func(one *mcp.Tool) bool { return one.Name == "execute_tool_plan" })
+		require.GreaterOrEqual(t, i, 0)
+		return list.Tools[i].Description
+	}
+	assert.NotContains(t, guide(), "GROUPS")
 	w.stack.Host(func(k *worker.Worker) {
-		for n := range 100 {
-			worker.Handle(k, fmt.Sprint("crm_", n), func(context.Context, struct{}) (int, error) { return n, nil })
+		for i := range 100 {
+			worker.Handle(k, fmt.Sprintf("spare%d", i), func(context.Context, struct{}) (int, error) { return i, nil })
 		}
 	})
-	w.group(`{"role":"crm","match":["crm_*"],"description":"Customers and what they ordered."}`)
-	w.group(`{"role":"empty","tools":["nobody"]}`)
-	s := w.connect(versions[0], nil)
-	require.Eventually(t, func() bool {
-		guide := w.listed(t, s, "execute_tool_plan").Description
-		return strings.Contains(guide, "- crm (100 tools): Customers and what they ordered.") && !strings.Contains(guide, "- empty")
-	}, 30*time.Second, 50*time.Millisecond)
-	assert.Equal(t, []string{"crm_7"}, found(t, s, map[string]any{"query": "crm_7", "group": "crm", "limit": 1}))
+	require.Eventually(t, func() bool { return strings.Contains(guide(), "GROUPS") }, 30*time.Second, 20*time.Millisecond)
+	assert.Contains(t, guide(), "- web (2 tools): Reads pages.")
+	assert.NotContains(t, guide(), "ghosts")
 }

@@ -122,14 +122,23 @@ func (t *tenant) follow(ctx context.Context, tools []tool.Registered) {
 
 // listsGroups reports whether what is listed of so many tools depends on groups.
 func (t *tenant) listsGroups(tools int) bool {
-	return tools > mostListed || t.cfg.Expose != nil && len(t.cfg.Expose.Groups()) > 0
+	return tools > mostListed || t.exposesGroups()
 }
+
+// exposesGroups reports whether which tools are offered as tools of their own depends on groups.
+func (t *tenant) exposesGroups() bool { return t.cfg.Expose != nil && len(t.cfg.Expose.Groups()) > 0 }
 
 // readGroups reads the groups anew and reports whether they have changed.
 func (t *tenant) readGroups(ctx context.Context) bool {
 	changed, err := t.groups.read(ctx, t.runs.client)
 	if err != nil && ctx.Err() == nil {
 		t.cfg.Logger.Warn("groups of tools can't be read; what is listed stays as it was", "tenant", t.name, "error", err)
+	}
+	if changed && t.cfg.Expose != nil {
+		if strange := t.groups.lacks(t.cfg.Expose.Groups()); len(strange) > 0 {
+			t.cfg.Logger.Warn("the tools to offer as tools of their own are of groups that there are not", "tenant", t.name,
+				"groups", strange, "hint", "look at those there are with stepjet groups list")
+		}
 	}
 	return changed
 }
@@ -144,11 +153,12 @@ func (t *tenant) offer(ctx context.Context, registered []tool.Registered) {
 		tools[i] = r.Effective()
 	}
 	roles := t.groups.of(tools)
+	known := t.groups.all != nil || !t.exposesGroups() // "!group:host" is to offer nothing of a group that nobody has read
 	exposed, revisions := map[string]*tool.Definition{}, map[string]uint64{}
 	for i, r := range registered {
 		d := tools[i]
 		name := catalog.Name(catalog.Anthropic, d.Name)
-		if t.cfg.exposes(d, roles[d.Name]) && !slices.Contains(builtins, name) {
+		if known && t.cfg.exposes(d, roles[d.Name]) && !slices.Contains(builtins, name) {
 			exposed[name], revisions[name] = d, r.Revision
 		}
 	}

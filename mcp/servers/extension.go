@@ -79,6 +79,10 @@ func (r *reader) selector(x jsonfile.Fields, name string) selector.Selector {
 		r.problems.Wrong(x.At(name), "write a name, prefix*, /regex/ or hint:readOnly, with ! before what is not meant",
 			"%v", err)
 	}
+	if groups := s.Groups(); len(groups) > 0 { // which are of the registry, and these names are a server's
+		r.problems.Wrong(x.At(name), "write the tools' names, as the server has them",
+			"tools of a server are in no group: group:%s", text.Cut(groups[0], 40))
+	}
 	return s
 }
 

@@ -123,6 +123,7 @@ func TestProblems(t *testing.T) {
 		"e":{"url":"http://127.0.0.1/mcp"},
 		"f":{"url":"https://u:p@x.example","type":"stdio"},
 		"g":{"command":"x","comand":1,"x-stepjet":{"calls":0,"isolation":"none","context":"all","retry_errors":"(","connect_timeout":"soon","include":"a,,b","allow_private":true,"tols":{}}},
+		"i":{"command":"x","x-stepjet":{"exclude":["group:web"]}},
 		"h":{"command":"x","x-stepjet":{"context":{"allow-keys":["a"],"deny-keys":["b"]},"tools":{"t":{"x-orchestration":{"mode":"fast"}},"u":{"x-orchestration":{"batch":{"argument":"i","max_items":2}}},"v":{"tenants":["a b"]}}}}}}`),
 		"/work", someEnvironment)
 	var problems jsonfile.Problems
@@ -142,6 +143,7 @@ func TestProblems(t *testing.T) {
 		"/mcpServers/f/type",
 		"/mcpServers/g/comand", "/mcpServers/g/x-stepjet/tols", "/mcpServers/g/x-stepjet/include", "/mcpServers/g/x-stepjet/calls", "/mcpServers/g/x-stepjet/isolation", "/mcpServers/g/x-stepjet/connect_timeout", "/mcpServers/g/x-stepjet/retry_errors", "/mcpServers/g/x-stepjet/context", "/mcpServers/g/x-stepjet/allow_private",
 		"/mcpServers/h/x-stepjet/context", "/mcpServers/h/x-stepjet/tools/t/x-orchestration/mode", "/mcpServers/h/x-stepjet/tools/u/x-orchestration", "/mcpServers/h/x-stepjet/tools/v/tenants/0",
+		"/mcpServers/i/x-stepjet/exclude",
 	}, places)
 	for _, raw := range []string{`{`, `[]`, `{}`, `{"mcpServers":{}}`, `{"mcpServers":{"a":1}}`, `{"mcpServers":{"a":{"command":"x"}},"servers":{}}`} {
 		_, err := parse([]byte(raw), "/", someEnvironment)
