@@ -127,8 +127,9 @@ func (a *amending) record(change wire.Change) {
 		return
 	}
 	a.warnings = report.Warnings
-	rec.Tools, rec.Needs = catalog.freeze(x), needsOfAmendment(a.r)
-	rec.Approved = a.approved && rec.Needs != nil
+	rec.Tools = catalog.freeze(x)
+	rec.Needs = needsOfAmendment(a.r, rec.Tools)
+	rec.Approved = a.approved && machine.Approves(a.r.machine)
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {
 		bad = fault.New(fault.TooLarge, "the amendment has %d bytes with the contracts of its tools, at most %d are allowed", len(body), plan.MaxBytes).

@@ -189,7 +189,7 @@ func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.He
 	create := func() {
 		dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) { said(err) })
 	}
-	needs := needsOfAmendment(r)
+	needs := wire.AmendNeeds(h, body)
 	if needs == nil {
 		create()
 		return
@@ -203,20 +203,24 @@ func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.He
 	})
 }
 
-// needsOfAmendment returns what has to be known to follow an amendment of a run: that it may wait for an approval, where its
-// plan was submitted for one; nil for nothing.
-func needsOfAmendment(r *run) []string {
+// needsOfAmendment returns what has to be known to follow an amendment of a run that adds such tools: that it may wait for
+// an approval, where its plan was submitted for one, and what their contracts ask for that the run's own don't; nil for
+// nothing.
+func needsOfAmendment(r *run, tools map[string]*wire.FrozenTool) (needs []string) {
 	if machine.Approves(r.machine) {
-		return []string{wire.ApprovedAmendments}
+		needs = append(needs, wire.ApprovedAmendments)
 	}
-	return nil
+	if !slices.Contains(r.start.Needs, wire.Notes) {
+		needs = append(needs, notesOf(tools)...)
+	}
+	return needs
 }
 
 // closeScope records that an open scope is closed, since nobody amended it for as long as it waits.
 func (dc *decider) closeScope(r *run, c machine.Closing) {
 	request := wire.AmendRequest{Scope: c.Scope, Revision: c.Revision - 1, Change: wire.Change{Close: true}}
-	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be", Needs: needsOfAmendment(r)}
-	a.Approved = a.Needs != nil // it lets nothing run
+	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be", Needs: needsOfAmendment(r, nil)}
+	a.Approved = machine.Approves(r.machine) // it lets nothing run
 	h, body, err := a.Message()
 	if err != nil {
 		return // of a flag and texts: it can't fail

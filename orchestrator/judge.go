@@ -185,10 +185,21 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 }
 
 // needsOf returns what has to be known to follow the contracts of a run's tools.
-func needsOf(tools map[string]*wire.FrozenTool) []string {
+func needsOf(tools map[string]*wire.FrozenTool) (needs []string) {
 	for _, t := range tools {
 		if t.Contract.Approval != "" {
-			return []string{plan.Language2}
+			needs = append(needs, plan.Language2)
+			break
+		}
+	}
+	return append(needs, notesOf(tools)...)
+}
+
+// notesOf returns the need of tools whose workers rely on notes; nil where none of some does.
+func notesOf(tools map[string]*wire.FrozenTool) []string {
+	for _, t := range tools {
+		if t.Contract.Note {
+			return []string{wire.Notes}
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package orchestrator_test
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,12 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // later is what plans that say so need, for an orchestrator that knows it.
@@ -152,4 +157,50 @@ func TestARunWhoseNeedIsNotRecordedFindsItsWay(t *testing.T) {
 	s.knowing("again", later)
 	require.Equal(t, outcome.Succeeded, s.wait(held).Status)
 	s.settled()
+}
+
+// A tool that relies on notes makes what can reach it need them: a plan with it, one with an agent that may call it, and
+// an amendment that adds the first such, which so asks for no approval.
+func TestWhatReliesOnNotesNeedsThem(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.host("job", &tool.Orchestration{Note: true}, func(c context.Context, args json.RawMessage) (worker.Output, error) {
+		noted, err := worker.Note(c, args)
+		return worker.Output{Body: noted}, err
+	})
+	s.agent("boss", "", `{"planner":{"tool":"echo"},"tools":["job"]}`)
+	startOf := func(id, plan string) *wire.Start {
+		run := s.submit(plan, id)
+		o, err := run.Wait(ctx(t))
+		require.NoError(t, err)
+		e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", id), o.Generation, 1))
+		require.NoError(t, err)
+		start, _, err := wire.ParseStart(e.Header, e.Data)
+		require.NoError(t, err)
+		return start
+	}
+	for id, plan := range map[string]string{
+		"noting": `{"steps":[{"id":"a","tool":"job","arguments":{"x":1}}]}`,
+		"boss":   `{"steps":[{"id":"a","tool":"boss"}]}`, // its planner's answers are none; it may call the tool all the same
+	} {
+		require.Contains(t, startOf(id, plan).Needs, wire.Notes, id)
+	}
+	require.NotContains(t, startOf("plain", plainPlan).Needs, wire.Notes)
+
+	run, err := s.client.Submit(ctx(t), []byte(`{"open":true,"steps":[{"id":"g","tool":"echo"}]}`), client.SubmitOptions{Run: "grows"})
+	require.NoError(t, err)
+	for i, step := range []string{`{"id":"h","tool":"echo"}`, `{"id":"j","tool":"job","arguments":{"x":2}}`} {
+		_, err = s.client.Amend(ctx(t), "grows", client.Amendment{Revision: i, Add: raws(step), Close: i == 1})
+		require.NoError(t, err)
+	}
+	o, err := run.Wait(ctx(t))
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	for revision, want := range [][]string{nil, {wire.Notes}} {
+		at := subjects.AmendRecord(subjects.NewRun("default", "grows"), o.Generation, "=", revision+1, 1)
+		e, err := s.store.Ledger.Read(ctx(t), at)
+		require.NoError(t, err)
+		require.Equal(t, want, wire.AmendNeeds(e.Header, e.Data))
+		require.False(t, wire.ParseAmend(e.Data).Approved)
+	}
 }

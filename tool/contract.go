@@ -53,6 +53,8 @@ type Contract struct {
 	Approval Approval
 	// WholeRequest says that the tool, as an agent's planner, is sent its requests whole.
 	WholeRequest bool
+	// Note says that the tool's workers rely on what they noted of an attempt.
+	Note bool
 }
 
 // Policy returns how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
@@ -104,6 +106,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		DependsOn:        slices.Clone(o.DependsOn),
 		Approval:         o.Approval,
 		WholeRequest:     o.Request == WholeRequest,
+		Note:             o.Note,
 	}
 	c.Limit = o.limit(c.Mode)
 	c.WaitTimeout = time.Duration(o.WaitTimeoutMS) * time.Millisecond
@@ -204,6 +207,7 @@ type contractJSON struct {
 	Context          ContextFilter `json:"context,omitzero"`
 	Approval         Approval      `json:"approval,omitempty"`
 	Request          RequestForm   `json:"request,omitempty"`
+	Note             bool          `json:"note,omitempty"`
 }
 
 // MarshalJSON writes the contract; durations are milliseconds.
@@ -213,7 +217,7 @@ func (c Contract) MarshalJSON() ([]byte, error) {
 		request = WholeRequest
 	}
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request, c.Note})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -227,7 +231,7 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
 		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
 		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
-		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest,
+		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest, Note: in.Note,
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ func TestContractRoundTrip(t *testing.T) {
 		`{"name":"a","x-orchestration":{"mode":"dependent","depends_on":[{"tool":"b","required_fields":["x","y"]}],
 		  "batch":{"argument":"i","max_items":2,"max_wait_ms":7},"backoff":{"jitter":0.25,"max_ms":100},"wait_timeout_ms":1500}}`,
 		`{"name":"a","x-orchestration":{"request":"whole"}}`,
+		`{"name":"a","x-orchestration":{"note":true}}`,
 	} {
 		c := contractOf(t, raw)
 		c.Context = tool.ContextFilter{Filter: tool.AllowKeys, Keys: []string{"tenantId"}}
@@ -175,6 +176,8 @@ func TestContradictionsHaveHints(t *testing.T) {
 		"batch wait too long":         {`{"batch":{"argument":"items","max_items":5,"max_wait_ms":60001}}`, "batch.max_wait_ms: must be a whole number from 0 to 60000", ""},
 		"wait over a week":            {`{"wait_timeout_ms":604800001}`, "wait_timeout_ms: must be a whole number from 1 to 604800000", ""},
 		"request in halves":           {`{"request":"half"}`, `request: "half" is none of whole`, ""},
+		"note of a yes":               {`{"note":"yes"}`, "note: must be true or false", ""},
+		"notes of a batch":            {`{"note":true,"batch":{"argument":"items","max_items":5}}`, "note: a call in a batch has no note", "leave note out"},
 		"wait of nothing":             {`{"wait_timeout_ms":0}`, "wait_timeout_ms: must be", ""},
 		"waits less than its batch":   {`{"wait_timeout_ms":20,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`, "wait_timeout_ms: 20 is less than the 50 ms", "lower batch.max_wait_ms"},
 		"waits less than the default": {`{"wait_timeout_ms":4,"batch":{"argument":"items","max_items":5}}`, "less than the 5 ms", "raise wait_timeout_ms"},
@@ -242,6 +245,7 @@ func TestContractForm(t *testing.T) {
 	require.NotContains(t, string(plain), "context")
 	require.NotContains(t, string(plain), "wait_timeout_ms")
 	require.NotContains(t, string(plain), "request")
+	require.NotContains(t, string(plain), "note")
 	whole, err := json.Marshal(contractOf(t, `{"name":"a","x-orchestration":{"request":"whole"}}`))
 	require.NoError(t, err)
 	require.Contains(t, string(whole), `"request":"whole"`)

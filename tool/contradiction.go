@@ -167,6 +167,9 @@ func (o Orchestration) checkBatch(d *Definition) error {
 	if b == nil {
 		return nil
 	}
+	if o.Note {
+		return badField("note", "a call in a batch has no note of its own").withHint("leave note out, or batch")
+	}
 	switch {
 	case b.Argument == "":
 		return badField("batch.argument", "is missing: which property of the input takes the items?")

@@ -61,6 +61,9 @@ type Orchestration struct {
 	Approval Approval `json:"approval,omitempty"`
 	// Request says how the tool takes requests where it is an agent's planner: WholeRequest, or empty for in parts.
 	Request RequestForm `json:"request,omitempty"`
+	// Note says that the tool's workers rely on what they noted of an attempt: who goes on with its runs has to know of
+	// notes.
+	Note bool `json:"note,omitempty"`
 	// Extra are fields that this version doesn't know; they are kept as they came.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -89,7 +92,7 @@ type Retry struct {
 var (
 	orchestrationFields = []string{
 		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
-		"batch", "delivery", "approval", "request",
+		"batch", "delivery", "approval", "request", "note",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -114,6 +117,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 		Approval:         Approval(f.str("approval")),
 		Request:          RequestForm(f.oneOf("request", string(WholeRequest))),
 	}
+	f.decode("note", &o.Note, "true or false")
 	f.decode("backoff", &o.Backoff, "an object")
 	f.decode("retry", &o.Retry, "an object")
 	f.decode("batch", &o.Batch, "an object")

@@ -38,9 +38,13 @@ const Agents = "agents"
 // tool, in an amendment too.
 const Permissions = "permissions"
 
+// Notes is the need of a run with a tool whose workers rely on notes (x-orchestration.note): to an orchestrator of before
+// a note's record is nobody's.
+const Notes = "note"
+
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}, Notes: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

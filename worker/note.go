@@ -12,7 +12,8 @@ import (
 
 // Note stores what the next worker has to find again that is handed the same attempt, such as the handle of a job which
 // the handler began elsewhere. It is stored once: Note returns what stands, which is another's where that was first. A
-// later attempt has a note of its own. note is JSON of 4 KiB at most, and is not to hold secrets.
+// later attempt has a note of its own. note is JSON of 4 KiB at most, and is not to hold secrets. A tool that relies on it
+// says so in its contract (tool.Orchestration.Note): then no orchestrator goes on with its runs that doesn't know of notes.
 //
 // Errors: invalid_value for what is no such note; already_finished where the run is over; permission where the worker
 // may not write notes; newer_version, invalid_record; the end of ctx; invalid_config outside of a handler, and in a

@@ -34,6 +34,7 @@ func terms(c *tool.Contract, tenants []string) []part {
 		{"approval", cmp.Or(oneLine(string(c.Approval)), "none")},
 		{"error propagation", string(c.ErrorPropagation)},
 		{"request", requestWords(c.WholeRequest)},
+		{"notes", noteWords(c.Note)},
 		{"context", contextWords(c.Context)},
 		{"tenants", cmp.Or(strings.Join(tenants, ", "), "all")},
 	}
@@ -44,6 +45,13 @@ func orNone(d time.Duration) string {
 		return "none"
 	}
 	return d.String()
+}
+
+func noteWords(relied bool) string {
+	if relied {
+		return "relied on"
+	}
+	return "none needed"
 }
 
 func requestWords(whole bool) string {
@@ -94,6 +102,7 @@ func contextWords(f tool.ContextFilter) string {
 var usual = map[string]string{
 	"wait timeout": "none", "batch": "none", "depends on": "nothing", "context": "pass-through", "tenants": "all",
 	"request": "in parts",
+	"notes":   "none needed",
 }
 
 // ofTemplates are the terms that mean something of a tool that is a plan or an agent.

@@ -65,7 +65,7 @@ func TestExtension(t *testing.T) {
 	t.Parallel()
 	c := parsed(t, `{"mcpServers":{"a":{"command":"x","x-stepjet":{"include":["read_*","hint:readOnly"],"exclude":"read_x",
 		"calls":4,"instances":2,"isolation":"slot","retry_errors":"(?i)busy","connect_timeout":"2m",
-		"tools":{"read_y":{"title":"Y","description":"reads y","tenants":["t1"],"x-orchestration":{"mode":"sequential-only"}}}}},
+		"tools":{"read_y":{"title":"Y","description":"reads y","tenants":["t1"],"x-orchestration":{"mode":"sequential-only","note":true}}}}},
 		"b":{"url":"http://127.0.0.1:1/mcp","headers":{"Authorization":"Bearer ${context:token}","X-Who":"${context:user}"},
 		"x-stepjet":{"allow_private":true,"context":{"allow-keys":["user","token"]}}},
 		"off":{"command":"y","disabled":true}}}`)
@@ -86,6 +86,7 @@ func TestExtension(t *testing.T) {
 	contract, err := def.Contract()
 	require.NoError(t, err)
 	require.Equal(t, tool.SequentialOnly, contract.Mode, "the file wins over the server")
+	require.True(t, contract.Note)
 
 	require.True(t, b.Lazy())
 	ctx, err := wire.NewContext(map[string]string{"token": "t0k", "user": "ann", "other": "o"}, "token")
