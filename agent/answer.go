@@ -14,7 +14,7 @@ import (
 )
 
 // Answer returns what a call comes to that needs no worker: that of a facade, of what tells of its tools, of a search, of
-// the blackboard and of the account. is is false for any other entry, and for a facade whose tools another one selects.
+// the blackboard and of the account, of a word for the user. is is false for any other entry, and for a facade whose tools another one selects.
 // The facts are those before the call. Errors: invalid_arguments.
 func (f *Facts) Answer(name string, arguments json.RawMessage, account *Account) (result json.RawMessage, err *fault.Error, is bool) {
 	e := f.Entry(name)
@@ -44,9 +44,33 @@ func (f *Facts) Answer(name string, arguments json.RawMessage, account *Account)
 			result, err = f.board.answer(e.Name, arguments, f.d.Context.ResultBytes)
 		}
 		return result, err, true
-	case KindTool, KindPlan, KindTell, KindAsk:
+	case KindTell:
+		result, err = told(e, arguments)
+		return result, err, true
+	case KindTool, KindPlan, KindAsk:
 	}
 	return nil, nil, false
+}
+
+// told is what a word for the user returns: one that stays is its own result, so that it stands in the run's account.
+func told(e *Entry, arguments json.RawMessage) (json.RawMessage, *fault.Error) {
+	message := Message(arguments)
+	switch {
+	case message == "" || len(message) > maxTold:
+		return nil, fault.New(fault.InvalidArguments, "the message is a text of 1 to %d bytes", maxTold).WithHint(`write {"message": "…"}`)
+	case e.Name == keepsTelling:
+		return quoteJSON(message), nil
+	}
+	return json.RawMessage(`"shown"`), nil
+}
+
+// Message is what a call tells the user whose entry is of KindTell; empty for nothing.
+func Message(arguments json.RawMessage) string {
+	v, ok := within(arguments, []element{{key: "message"}})
+	if !ok || kindOf(v) != jsontape.String {
+		return ""
+	}
+	return strings.TrimSpace(jsontape.Unquoted(v))
 }
 
 // category refuses a category that there is not.

@@ -11,10 +11,16 @@ import (
 // SearchTool is the name of the entry that finds tools.
 const SearchTool = "search_tools"
 
-// told are the entries that every agent may have, and that are no tools of the registry.
-var told = map[string]*Entry{
+// maxTold is the most bytes of a word for the user, and keepsTelling the name of the entry whose words stay.
+const (
+	maxTold      = 16_384
+	keepsTelling = "communicate"
+)
+
+// tells are the entries that every agent may have, and that are no tools of the registry.
+var tells = map[string]*Entry{
 	"progress": {Kind: KindTell, Description: "Tells the user what you are doing right now, in a few words. It is shown for a moment and not kept.", InputSchema: message},
-	"communicate": {Kind: KindTell, Description: "Sends the user a message that stays in the conversation: a result, a link, an important outcome.",
+	keepsTelling: {Kind: KindTell, Description: "Sends the user a message that stays in the conversation: a result, a link, an important outcome.",
 		InputSchema: message},
 }
 
@@ -61,7 +67,7 @@ func (p *entryReader) builtIn(name, at string, in place) bool {
 		p.search(at, searchRule{limit: DefaultSearchLimit}, in)
 		return true
 	}
-	if e, ok := told[name]; ok {
+	if e, ok := tells[name]; ok {
 		p.put(&Entry{Name: name, Kind: e.Kind, Tool: name, Description: e.Description, InputSchema: e.InputSchema, At: at}, in)
 		return true
 	}

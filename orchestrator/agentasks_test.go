@@ -2,12 +2,15 @@ package orchestrator_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // TestAnAgentAsksAPerson: the answer is what the call returned, to the calls of its round and to the planner. What an
@@ -39,4 +42,34 @@ func TestAnAgentAsksAPerson(t *testing.T) {
 
 	o = s.run(`{"steps":[{"id":"a","tool":"mute"}]}`, "mute")
 	require.Equal(t, fault.RoundsExhausted, o.Errors[0].Code, "an agent without the entry asks nobody")
+}
+
+// TestAnAgentTellsTheUser: what its planner says by a call reaches who watches, and stays in the account where it is to.
+func TestAnAgentTellsTheUser(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	long := strings.Repeat("x", 600)
+	x := s.plays("planner",
+		`{"steps":[{"id":"look","tool":"progress","arguments":{"message":"I look\nit up."}},{"id":"n","tool":"length","arguments":{"text":"abc"}},
+			{"id":"all","tool":"communicate","arguments":{"message":"It has ${ref:n}. `+long+`"}}]}`,
+		`{"steps":[{"id":"v","value":"$ref:r0.all"}],"output":"$ref:v"}`)
+	s.agent("tells", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["progress","communicate","length"]}`)
+	watcher, err := s.client.NewWatcher(ctx(t), "tells")
+	require.NoError(t, err)
+	defer watcher.Close()
+	r := s.submit(`{"steps":[{"id":"a","tool":"tells"}]}`, "tells")
+	told := map[string]client.Event{}
+	require.NoError(t, watcher.Follow(ctx(t), func(e client.Event) {
+		if e.Kind == subjects.EventProgress {
+			told[e.Step] = e
+		}
+	}))
+	o := s.wait(r)
+	require.JSONEq(t, `"It has 3. `+long+`"`, result(t, o, "a"), "%s", o.JSON())
+	require.Len(t, told, 2)
+	require.Equal(t, "progress", told["a/=0/look"].Tool)
+	require.Equal(t, "I look it up.", told["a/=0/look"].Progress.Message)
+	require.Contains(t, told["a/=0/all"].Progress.Message, "It has 3. xxx")
+	require.LessOrEqual(t, len(told["a/=0/all"].Progress.Message), wire.MaxProgressText)
+	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"succeeded","result":"shown"`)
 }

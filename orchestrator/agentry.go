@@ -21,9 +21,10 @@ import (
 // that moment, and follows from records that don't change any more; so it is done again by whoever comes next.
 type agentry struct {
 	*env
-	values  *values
-	memory  *memory
-	decider *decider
+	values    *values
+	memory    *memory
+	decider   *decider
+	announcer *announcer
 }
 
 // roundOf reads the record of a round; nil where it is of none that the run can have.
@@ -60,6 +61,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	send := ag.sender(r, own && ag.sendsWhole(r, of, d.Call), x)
 	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
 		var args, result json.RawMessage
+		says := ""
 		l, err := x.read(ctx, ag.values)
 		switch {
 		case err != nil:
@@ -67,6 +69,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			args, err = send(ctx, l, round)
 		default:
 			if args, err = ag.values.arguments(ctx, &in); err == nil {
+				says = l.Said(round, path, args)
 				args, result, err = l.Ready(round, path, since, args)
 			}
 		}
@@ -82,6 +85,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case own && args == nil:
 				ag.ready(r, d, then)
 			case result != nil:
+				ag.announcer.says(r, d, says)
 				ag.answer(a, result, r)
 			case r.step(d.Step).Own:
 				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -121,6 +122,18 @@ func (a *announcer) progress(r *run, of subjects.Attempt, p outcome.Progress) {
 	}
 	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
 		return wire.ProgressEvent{Run: r.id.Plain(), Step: of.Step, Tool: of.Tool, Attempt: of.Number, Progress: p}.Body()
+	})
+}
+
+// says tells what an agent's planner says to the user by a call; nothing for an empty text. All of it stands in the call's
+// record, where it is to stay.
+func (a *announcer) says(r *run, d machine.Dispatch, message string) {
+	p, ok := wire.ParseProgress(wire.ProgressBody(outcome.Progress{Message: strings.Join(strings.Fields(message), " ")}))
+	if message == "" || !ok {
+		return
+	}
+	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
+		return wire.ProgressEvent{Run: r.id.Plain(), Step: r.token(d.Call), Tool: r.step(d.Step).Tool, Attempt: d.Attempt, Progress: p}.Body()
 	})
 }
 

@@ -67,11 +67,6 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
 	}
 	for _, e := range a.Entries() {
-		switch e.Kind {
-		case agent.KindTell:
-			refuse(e.At, "entries that tell the user something", "leave it out")
-		case agent.KindTool, agent.KindFacade, agent.KindContext, agent.KindPlan, agent.KindBuiltIn, agent.KindAsk, agent.KindSearch:
-		}
 		if e.Selects() != "" {
 			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)
 		}

@@ -243,6 +243,22 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	return args, nil, nil
 }
 
+// Said is what a call of a round tells the user, for one that does; empty for all others.
+func (l *Loop) Said(round int, path string, arguments json.RawMessage) string {
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return ""
+	}
+	i, known := x.places[path]
+	if !known {
+		return ""
+	}
+	if e := l.entry(round, x, i); e == nil || e.Kind != agent.KindTell {
+		return ""
+	}
+	return agent.Message(arguments)
+}
+
 // joined adds bound arguments to those that a planner gave, which they go before.
 func joined(arguments, bound json.RawMessage) (json.RawMessage, *fault.Error) {
 	if len(bound) == 0 {

@@ -34,4 +34,12 @@ var ofAgents = []mutant{
 		"agent-final-forgets", "a last answer is asked for without the calls of rounds that are past",
 		"orchestrator/agentry.go", "|| machine.Responds(r.machine, of)))", "|| false))", "./orchestrator", "TestAnAgentResponds",
 	},
+	{
+		"agent-word-lost", "what a planner tells the user to stay is not in the account",
+		"agent/answer.go", "	case e.Name == keepsTelling:", "	case false:", "./agent", "Scenarios",
+	},
+	{
+		"agent-word-untold", "nobody who watches hears what a planner says",
+		"orchestrator/agentry.go", "ag.announcer.says(r, d, says)", "_ = says", "./orchestrator", "AgentTells",
+	},
 }
