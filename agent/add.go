@@ -96,13 +96,17 @@ func (f *Facts) finish(p *entryReader) []*Entry {
 }
 
 // Selected reads the entries that the tool of a facade's "select" returned. The facade is not opened where there are
-// problems; their places are in the result. The tools of chains and facades that exclude others can't be selected.
+// problems; their places are in the result. What no search finds, the tools of chains and facades that exclude others can't
+// be selected.
 func (f *Facts) Selected(facade string, result json.RawMessage) ([]*Entry, []fault.Problem) {
 	e := f.Entry(facade)
 	if e == nil || e.facade == nil {
 		return nil, nil
 	}
 	p := f.later()
+	if c := f.d.universe.catalog; c != nil {
+		p.def.universe = universe{found{c}}
+	}
 	p.entryList(value{raw: result}, place{facade: e, depth: 1})
 	(&checker{p.parser}).namesMeet()
 	for _, x := range p.def.entries {

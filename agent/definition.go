@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/tool"
@@ -184,6 +185,20 @@ func (u universe) lookup(name string) (*tool.Definition, bool) {
 	}
 	return u.catalog.Lookup(name)
 }
+
+// found is a catalog of what searches look through, and of nothing else.
+type found struct{ Catalog }
+
+// Lookup returns a tool.
+func (c found) Lookup(name string) (*tool.Definition, bool) {
+	if _, is := slices.BinarySearch(c.Names(), name); !is {
+		return nil, false
+	}
+	return c.Catalog.Lookup(name)
+}
+
+// Names returns the names of all.
+func (c found) Names() []string { return c.Searchable("") }
 
 func (u universe) searchable(role string) []string {
 	if u.catalog == nil {

@@ -134,3 +134,46 @@ func TestASearchThatIsTooWide(t *testing.T) {
 	require.Nil(t, agents.TooWide(agents.MostSearched))
 	require.Contains(t, agents.TooWide(agents.MostSearched+1).Flaw, `{"search_tools": {"group": "web"}}`)
 }
+
+// TestAFacadeWhoseToolsAreSelected by a tool, with what the facade was called with: they are there from the next round on. An
+// agent is selected by nobody, nor what came after the run began.
+func TestAFacadeWhoseToolsAreSelected(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.hostAll("mail.send", "mail.draft")
+	s.agent("mail.agent", "", `{"planner":{"tool":"fail"}}`)
+	s.host("pick", nil, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		var of struct{ Of []string }
+		err := json.Unmarshal(args, &of)
+		entries, _ := json.Marshal(append([]any{map[string]any{"tool": "mail.draft", "as": "draft", "needs": map[string]any{"all": []string{"mail.send"}}}}, toAny(of.Of)...))
+		return worker.Output{Body: entries}, err
+	})
+	open := func(of string) string { return `{"steps":[{"id":"o","tool":"mail","arguments":{"of":` + of + `}}]}` }
+	x := s.plays("planner", open(`["mail.agent"]`), open(`["mail.new"]`), open(`["mail.send"]`),
+		`{"steps":[{"id":"d","tool":"draft"}]}`,
+		`{"steps":[{"id":"s","tool":"mail.send"},{"id":"d","tool":"draft","depends_on":["s"]}],"output":{"s":"$ref:s","d":"$ref:d"}}`)
+	x.before = func(round int) {
+		if round == 1 || round == 3 {
+			s.hostAll("mail.new")
+			s.orchestrator()
+			s.leave()
+		}
+	}
+	s.agent("selects", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":[{"unfold":"mail","description":"Mail.","select":"pick",
+		"inputSchema":{"type":"object","properties":{"of":{"type":"array"}},"required":["of"]}}]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"selects"}]}`, "selects")
+	require.JSONEq(t, `{"s":"mail.send","d":"mail.draft"}`, result(t, o, "a"), "%s", o.JSON())
+	rounds := string(x.asked[3]["rounds"])
+	require.Contains(t, rounds, `"note":"'mail' was not opened: what 'pick' selected for it can't be used: /1: there is no tool \"mail.agent\""`)
+	require.Contains(t, rounds, `can't be used: /1: there is no tool \"mail.new\""`)
+	require.Contains(t, string(x.asked[3]["tool_changes"]), `"name":"draft"`)
+	require.Contains(t, string(x.asked[3]["locked"]), `'draft' can't be called yet`)
+	require.Contains(t, string(x.asked[4]["rounds"]), `"code":"locked"`)
+}
+
+func toAny(texts []string) (all []any) {
+	for _, x := range texts {
+		all = append(all, x)
+	}
+	return all
+}

@@ -24,6 +24,9 @@ func CallsOf(a *agent.Definition) []Call {
 		if e.Kind == agent.KindTool {
 			all = append(all, Call{e.Tool, e.At})
 		}
+		if e.Selects() != "" {
+			all = append(all, Call{e.Selects(), e.At + "/select"})
+		}
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/stepjet/stepjet/agent"
@@ -190,6 +191,9 @@ func (l *Loop) executed(round int) (all []request.Record) {
 // note is what a planner is told beside what a call came to: that it was made before, and was not made again.
 func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	e := l.entry(round, x, call)
+	if e != nil && c != nil && c.Err == nil && e.Selects() != "" {
+		return l.notSelected(round, e, c.Value)
+	}
 	if c == nil || !c.ByOwner || c.Err != nil || e == nil || e.Kind != agent.KindTool {
 		return ""
 	}
@@ -199,6 +203,19 @@ func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	}
 	_, note, _ := after.Done(e.Name, c.Arguments)
 	return note
+}
+
+// notSelected is the note of a facade that was not opened, since what its tool selected is of no use.
+func (l *Loop) notSelected(round int, e *agent.Entry, selected json.RawMessage) string {
+	f, err := l.begin(round)
+	if err != nil {
+		return ""
+	}
+	_, bad := f.Selected(e.Name, selected)
+	if len(bad) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("'%s' was not opened: what '%s' selected for it can't be used: %s: %s", e.Name, e.Selects(), bad[0].Path, bad[0].Message)
 }
 
 // object is the name by which a planner reads on in a result of which it is shown a preview; empty where it can't.

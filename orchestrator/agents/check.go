@@ -66,11 +66,6 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	if a.Context.Summary != "" {
 		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
 	}
-	for _, e := range a.Entries() {
-		if e.Selects() != "" {
-			refuse(e.At+"/select", "facades whose tools another tool selects", `name its tools: "tools": […]`)
-		}
-	}
 	return problems
 }
 

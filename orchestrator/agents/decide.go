@@ -77,6 +77,8 @@ func (l *Loop) named(d *wire.Round, round int, x *reading, call int) {
 	e := l.entry(round, x, call)
 	switch {
 	case e == nil || e.Kind == agent.KindAsk: // a person is asked, as by any plan
+	case e.Selects() != "":
+		d.Tools[e.Name] = e.Selects()
 	case e.Kind != agent.KindTool:
 		if !slices.Contains(d.Own, e.Name) {
 			d.Own = append(d.Own, e.Name)

@@ -93,11 +93,14 @@ func (f FrozenRoles) Groups() []string { return slices.Sorted(maps.Keys(f.Roles)
 // Searchable returns what searches look through.
 func (f FrozenRoles) Searchable(role string) []string { return f.Search[role] }
 
-// SearchesOf returns the roles that an agent's searches are for; an empty one is all tools.
+// SearchesOf returns the roles that an agent's searches are for; an empty one is all tools, of which its facades may have
+// some selected, too.
 func SearchesOf(a *agent.Definition) (roles []string) {
 	for _, e := range a.Entries() {
 		if role, is := e.Searches(); is {
 			roles = append(roles, role)
+		} else if e.Selects() != "" {
+			roles = append(roles, "")
 		}
 	}
 	return roles
@@ -108,6 +111,7 @@ func TooWide(tools int) *plan.Agent {
 	if tools <= MostSearched {
 		return nil
 	}
-	const flaw = `its search looks through %d tools, at most %d are allowed; search in a group: {"search_tools": {"group": "web"}}`
+	const flaw = `its searches, or what its facades have selected, are of %d tools, at most %d are allowed; ` +
+		`search in a group: {"search_tools": {"group": "web"}}`
 	return &plan.Agent{Flaw: fmt.Sprintf(flaw, tools, MostSearched)}
 }

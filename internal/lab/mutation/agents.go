@@ -42,4 +42,8 @@ var ofAgents = []mutant{
 		"agent-word-untold", "nobody who watches hears what a planner says",
 		"orchestrator/agentry.go", "ag.announcer.says(r, d, says)", "_ = says", "./orchestrator", "AgentTells",
 	},
+	{
+		"agent-selects-any", "a facade has tools selected that no search finds",
+		"agent/definition.go", "slices.BinarySearch(c.Names(), name); !is {", "slices.BinarySearch(c.Names(), name); false && !is {", "./orchestrator", "TestAFacadeWhose",
+	},
 }
