@@ -161,7 +161,7 @@ func TestAFacadeWhoseToolsAreSelected(t *testing.T) {
 	}
 	s.agent("selects", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":[{"unfold":"mail","description":"Mail.","select":"pick",
 		"inputSchema":{"type":"object","properties":{"of":{"type":"array"}},"required":["of"]}}]}`)
-	o := s.run(`{"steps":[{"id":"a","tool":"selects"}]}`, "selects")
+	o := s.run(`{"steps":[{"id":"a","tool":"selects"},{"id":"b","tool":"mail.agent","if":"$status:a == 'failed'"}]}`, "selects")
 	require.JSONEq(t, `{"s":"mail.send","d":"mail.draft"}`, result(t, o, "a"), "%s", o.JSON())
 	rounds := string(x.asked[3]["rounds"])
 	require.Contains(t, rounds, `"note":"'mail' was not opened: what 'pick' selected for it can't be used: /1: there is no tool \"mail.agent\""`)
