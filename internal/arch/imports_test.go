@@ -52,7 +52,7 @@ const rules = `
 	mcp/task          std fault internal/text subjects outcome
 	mcp/server        std sys fault internal/front internal/text internal/jsontape internal/backoff subjects outcome tool tool/group plan catalog catalog/search client mcp/content mcp/selector mcp/task uuid mcp-sdk oidc
 	mcp/servers       std sys fault internal/hosted internal/jsonfile internal/jsontape internal/text subjects wire tool mcp/selector
-	mcp/session       std sys fault internal/hosted internal/text internal/version mcp/servers mcp/task mcp-sdk
+	mcp/session       std sys fault internal/hosted internal/text internal/version mcp/content mcp/servers mcp/task mcp-sdk
 	mcp/bridge        std sys fault internal/backoff internal/jsontape internal/text subjects wire tool worker mcp/content mcp/servers mcp/session mcp/task mcp-sdk
 
 	stepjettest       std sys outcome worker client internal/dev nats

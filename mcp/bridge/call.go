@@ -67,14 +67,14 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 			return t.follow(ctx, l, id)
 		}
 	}
-	raw, err := l.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
+	raw, asked, err := l.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
 	if err != nil {
 		return worker.Output{}, t.broken(ctx, l, err)
 	}
 	if id := content.TaskOf(raw); id != "" {
 		return t.follow(ctx, l, t.note(ctx, l, id))
 	}
-	return t.output(ctx, raw)
+	return t.output(ctx, raw, asked)
 }
 
 // line is a connection that a call has room at.
@@ -162,8 +162,8 @@ func (t *bridged) request(args json.RawMessage, info worker.Info) *mcp.CallToolP
 
 var ownMeta = []string{"progressToken", parentMeta, stateMeta, "baggage"}
 
-// output makes the result of a step of what the server answered.
-func (t *bridged) output(ctx context.Context, raw json.RawMessage) (worker.Output, error) {
+// output makes the result of a step of what the server answered, after it had asked some questions in vain.
+func (t *bridged) output(ctx context.Context, raw json.RawMessage, asked []content.Question) (worker.Output, error) {
 	r, err := content.Read(raw, func(data []byte) (json.RawMessage, error) {
 		h, err := worker.Keep(ctx, data)
 		if err != nil {
@@ -175,12 +175,12 @@ func (t *bridged) output(ctx context.Context, raw json.RawMessage) (worker.Outpu
 	case err != nil:
 		return worker.Output{}, err
 	case r.Kind == content.InputRequired:
-		return worker.Output{}, t.asks(content.Asked(raw))
+		return worker.Output{}, asks(t.def, t.name, content.Asked(raw))
 	case r.Kind != content.Complete:
 		return worker.Output{}, fault.New(fault.ToolTerminal,
 			"the tool %s answered in a way that is not known here: resultType %q", t.def.Name, r.Kind)
 	case r.Failed:
-		return worker.Output{}, t.isError(r)
+		return worker.Output{}, t.isError(r, asked)
 	}
 	return worker.Output{Body: r.Body, Text: r.Text}, nil
 }

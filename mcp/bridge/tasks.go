@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -135,16 +134,16 @@ func (t *bridged) look(ctx context.Context, l *line, id string) (*session.Task, 
 func (t *bridged) ended(ctx context.Context, l *line, id string, now *session.Task) (worker.Output, error) {
 	switch now.Status {
 	case task.Completed:
-		return t.output(ctx, now.Result)
+		return t.output(ctx, now.Result, nil)
 	case task.Failed:
 		if now.Error != nil {
-			return worker.Output{}, t.answered(now.Error)
+			return worker.Output{}, t.answered(now.Error, nil)
 		}
 		return worker.Output{}, t.unseen(true, fault.New(fault.ToolFailed, "the task of the tool %s failed: %s", t.def.Name, said(now)))
 	case task.InputRequired:
 		t.cancelTask(ctx, l, id)
 		raw, _ := json.Marshal(map[string]any{"inputRequests": now.InputRequests}) // it came as JSON
-		return worker.Output{}, t.asks(content.Asked(raw))
+		return worker.Output{}, asks(t.def, t.name, content.Asked(raw))
 	case task.Working: // whoever asks waits for its end
 	case task.Cancelled:
 		return worker.Output{}, fault.New(fault.ToolTerminal, "the MCP server %s has cancelled the task of the tool %s: %s", t.up.entry.Name,
@@ -183,17 +182,3 @@ func (t *bridged) cancelTask(ctx context.Context, l *line, id string) {
 
 // cancelWithin bounds the wait for a server's word that it stops a task.
 const cancelWithin = 5 * time.Second
-
-// asks is the error of a tool that asks its caller something.
-func (t *bridged) asks(texts []string) error {
-	what := "something"
-	if len(texts) > 0 {
-		what = strings.Join(texts, "; ")
-	}
-	return fault.New(fault.ToolTerminal, "the tool %s asks before it goes on, which a step can't answer: %s", t.def.Name,
-		text.Clip(servers.Clean(what), 2<<10)).
-		WithHint(askHint)
-}
-
-// askHint says what to do about a tool that asks.
-const askHint = "hand over in the arguments what it asks for, put a step with the tool ask before it, or exclude it from the bridge"

@@ -7,11 +7,8 @@ package content
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -99,25 +96,6 @@ func TaskOf(raw json.RawMessage) string {
 		return ""
 	}
 	return a.TaskID
-}
-
-// Asked returns the texts of what a server asks its caller, of an answer or a task that has "inputRequests"; of what
-// has no text, its method.
-func Asked(raw json.RawMessage) (texts []string) {
-	var a struct {
-		InputRequests map[string]struct {
-			Method string `json:"method"`
-			Params struct {
-				Message string `json:"message"`
-			} `json:"params"`
-		} `json:"inputRequests"`
-	}
-	_ = json.Unmarshal(raw, &a) // what can't be read asks nothing
-	for _, key := range slices.Sorted(maps.Keys(a.InputRequests)) {
-		one := a.InputRequests[key]
-		texts = append(texts, cmp.Or(one.Params.Message, one.Method))
-	}
-	return texts
 }
 
 func notAResult(why string) error {

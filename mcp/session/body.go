@@ -40,8 +40,14 @@ func tapBody(resp *http.Response, c *capture) (*http.Response, error) {
 // message takes one message of the server, which may be an answer.
 func (c *capture) message(raw []byte) {
 	m, err := jsonrpc.DecodeMessage(raw)
-	if r, ok := m.(*jsonrpc.Response); err == nil && ok {
-		c.answered(r)
+	if err != nil {
+		return
+	}
+	switch m := m.(type) {
+	case *jsonrpc.Response:
+		c.answered(m)
+	case *jsonrpc.Request:
+		c.asks(m)
 	}
 }
 

@@ -13,19 +13,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/internal/hosted"
+	"github.com/stepjet/stepjet/mcp/content"
 )
 
 // capture takes what a server answers to one request as it came. go-sdk's own forms drop what they don't know, round
 // numbers, and read the handle of a task as an empty success. It travels in the request's context.
 type capture struct {
 	mu     sync.Mutex
-	raw    json.RawMessage // the result; nil until it came
-	says   error           // the error of the protocol that came in its place
-	sent   bool            // the request may have left
-	huge   bool            // the answer is over the limit of messages
-	status int             // of HTTP; 0: none
-	after  time.Duration   // Retry-After
-	done   chan struct{}   // closed when there is an answer
+	raw    json.RawMessage    // the result; nil until it came
+	says   error              // the error of the protocol that came in its place
+	sent   bool               // the request may have left
+	huge   bool               // the answer is over the limit of messages
+	status int                // of HTTP; 0: none
+	after  time.Duration      // Retry-After
+	asked  []content.Question // what the server asked in between, which was refused
+	done   chan struct{}      // closed when there is an answer
 }
 
 func newCapture() *capture { return &capture{done: make(chan struct{})} }
@@ -58,6 +60,25 @@ func (c *capture) answered(m *jsonrpc.Response) {
 	close(c.done)
 }
 
+// mostQuestions bounds what is kept of a server that asks again and again.
+const mostQuestions = 16
+
+// asks takes a request of the server that came during this one.
+func (c *capture) asks(r *jsonrpc.Request) {
+	q, ok := content.QuestionOf(r.Method, r.Params)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ok && len(c.asked) < mostQuestions {
+		c.asked = append(c.asked, q)
+	}
+}
+
+func (c *capture) questions() []content.Question {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.asked
+}
+
 func (c *capture) note(f func(*capture)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +99,7 @@ func (c *capture) failure(err error) *Failure {
 	if c.raw != nil {
 		return nil
 	}
-	f := &Failure{Err: err, Sent: c.sent, Huge: c.huge, Status: c.status, After: c.after}
+	f := &Failure{Err: err, Sent: c.sent, Huge: c.huge, Status: c.status, After: c.after, Asked: c.asked}
 	if c.says != nil && (f.Status == http.StatusBadRequest || f.Status == http.StatusNotFound) {
 		f.Err, f.Status = c.says, 0 // which go-sdk doesn't read there, and which says more than the status
 	}
@@ -129,16 +150,33 @@ func (t *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		t.session.ends(err)
 		return m, err
 	}
-	if r, ok := m.(*jsonrpc.Response); ok {
+	switch m := m.(type) {
+	case *jsonrpc.Response:
 		t.mu.Lock()
-		c := t.waiting[r.ID]
-		delete(t.waiting, r.ID)
+		c := t.waiting[m.ID]
+		delete(t.waiting, m.ID)
 		t.mu.Unlock()
 		if c != nil {
-			c.answered(r)
+			c.answered(m)
+		}
+	case *jsonrpc.Request:
+		if c := t.only(); c != nil {
+			c.asks(m)
 		}
 	}
 	return m, nil
+}
+
+// only returns the one request that waits for an answer; nil where there are several: what the server asks may be of
+// any.
+func (t *tapped) only() (c *capture) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 1 {
+		for _, c = range t.waiting {
+		}
+	}
+	return c
 }
 
 // webTap keeps raw results of Streamable HTTP, where each answer comes with the response to its request, and sends the

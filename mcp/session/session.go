@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/internal/version"
+	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/servers"
 )
 
@@ -256,6 +257,8 @@ type Failure struct {
 	// Status is that of HTTP where it was no success, and After what Retry-After said; else 0.
 	Status int
 	After  time.Duration
+	// Asked is what the server asked during the request.
+	Asked []content.Question
 }
 
 // Error returns what go-sdk says of it.
@@ -289,21 +292,23 @@ func (s *Session) heard(p *Progress) {
 	}
 }
 
-// Call calls a tool and returns the result of tools/call as it came, or a Failure. When ctx ends, the server is told,
-// and has a moment to stop. far is told how far the call is, where the server says; it must not block.
+// Call calls a tool and returns the result of tools/call as it came, or a Failure. asked is what the server asked its
+// caller during the call, which was refused; over one connection for several calls it is known only while there is one.
+// When ctx ends, the server is told, and has a moment to stop. far is told how far the call is, where the server says;
+// it must not block.
 func (s *Session) Call(
 	ctx context.Context, params *mcp.CallToolParams, far func(*Progress),
-) (json.RawMessage, error) {
+) (raw json.RawMessage, asked []content.Question, err error) {
 	defer s.hear(params, far)()
 	c := newCapture()
-	_, err := s.cs.CallTool(c.in(ctx), params)
+	_, err = s.cs.CallTool(c.in(ctx), params)
 	f := c.failure(err)
 	if f == nil {
-		return c.raw, nil // what go-sdk can't read of it is of no matter
+		return c.result(), c.questions(), nil // what go-sdk can't read of it is of no matter
 	}
 	f.Huge = f.Huge || s.tooLarge()
 	if ctx.Err() == nil || !f.Sent || s.child == nil {
-		return nil, f
+		return nil, nil, f
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -312,7 +317,7 @@ func (s *Session) Call(
 	case <-s.over:
 	case <-timer.C:
 	}
-	return nil, f
+	return nil, nil, f
 }
 
 // Over is closed when the connection has ended.
