@@ -138,25 +138,28 @@ func TestEveryTransport(t *testing.T) {
 	require.Len(t, tools, 33)
 }
 
+// refusing is a server whose HTTP answers calls, and nothing before, with a status; with none it is a server as others.
+func refusing(t *testing.T, status int, stateful bool) map[string]any {
+	t.Helper()
+	return webServer(t, testServer(t.TempDir()), stateful, func(r *http.Request) int {
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
+			return status
+		}
+		return 0
+	})
+}
+
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	refusing := func(status int) map[string]any { // calls, and nothing before
-		return webServer(t, testServer(t.TempDir()), true, func(r *http.Request) int {
-			body, err := io.ReadAll(r.Body)
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			if err == nil && bytes.Contains(body, []byte(`"tools/call"`)) {
-				return status
-			}
-			return 0
-		})
-	}
 	entry := childEntry(t, t.TempDir())
 	entry["x-stepjet"] = map[string]any{"retry_errors": "busy", "tools": map[string]any{
 		"crash": map[string]any{"x-orchestration": map[string]any{"delivery": "at_most_once"}},
 	}}
 	w := start(t, map[string]any{
 		"child": entry,
-		"web":   refusing(0), "web400": refusing(400), "web401": refusing(401), "web403": refusing(403),
+		"web":   refusing(t, 0, true), "web400": refusing(t, 400, true), "web401": refusing(t, 401, true), "web403": refusing(t, 403, true),
 	})
 	f := w.fails("child_fails", `{"text":"no room"}`)
 	require.Equal(t, fault.ToolFailed, f.Code)
@@ -164,6 +167,9 @@ func TestErrors(t *testing.T) {
 	require.False(t, f.Retryable)
 	require.True(t, w.fails("child_fails", `{"text":"too busy"}`).Retryable)
 
+	for _, code := range []string{"-32600", "-32601"} {
+		require.Equal(t, fault.ToolTerminal, w.fails("child_rpc", `{"code":"`+code+`"}`).Code, code)
+	}
 	f = w.fails("child_rpc", `{"code":"-32602"}`)
 	require.Equal(t, fault.ToolTerminal, f.Code)
 	require.JSONEq(t, `{"jsonrpc":{"code":-32602,"message":"no","data":{"why":"because"}}}`, string(f.Details))
@@ -184,6 +190,32 @@ func TestErrors(t *testing.T) {
 		require.JSONEq(t, `{"status":`+status+`}`, string(f.Details))
 	}
 	require.Equal(t, fault.TooLarge, w.fails("web_huge", `{}`).Code)
+}
+
+// What may be otherwise the next time is tried again, not before the server says; a tool that must not be called twice
+// is not, where the server may have called it.
+func TestStatusesThatPass(t *testing.T) {
+	t.Parallel()
+	all := map[string]any{}
+	statuses := map[int]fault.Code{404: fault.ToolFailed, 408: fault.ToolFailed, 425: fault.ToolFailed, 429: fault.ToolFailed,
+		500: fault.OutcomeUnknown, 503: fault.OutcomeUnknown}
+	for status := range statuses {
+		entry := refusing(t, status, false)
+		entry["x-stepjet"].(map[string]any)["tools"] = map[string]any{
+			"text": map[string]any{"x-orchestration": map[string]any{"delivery": "at_most_once"}},
+			"pid":  map[string]any{"x-orchestration": map[string]any{"retry": map[string]any{"max_attempts": 1}}},
+		}
+		all[fmt.Sprint("web", status)] = entry
+	}
+	w := start(t, all)
+	for status, once := range statuses {
+		f := w.fails(fmt.Sprintf("web%d_pid", status), `{}`)
+		require.Equal(t, fault.ToolFailed, f.Code, status)
+		require.True(t, f.Retryable, status)
+		require.Equal(t, 7*time.Second, f.RetryAfter, status)
+		require.JSONEq(t, fmt.Sprintf(`{"status":%d}`, status), string(f.Details))
+		require.Equal(t, once, w.fails(fmt.Sprintf("web%d_text", status), `{}`).Code, status)
+	}
 }
 
 // A server that crashes is started again: a call that is worth another attempt gets one, from a new process.

@@ -62,6 +62,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusServiceUnavailable, m.ID, internalError(fault.As(err)))
 		return
 	}
+	w.Header().Set("X-Accel-Buffering", "no") // streams are of no use to one who gets them at the end
 	version := r.Header.Get("Mcp-Protocol-Version")
 	if version < stateless {
 		g.older.ServeHTTP(w, r.WithContext(withTenant(r.Context(), t)))
@@ -71,7 +72,6 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, status, m.ID, refused)
 		return
 	}
-	w.Header().Set("X-Accel-Buffering", "no") // streams are of no use to one who gets them at the end
 	g.now.ServeHTTP(w, r.WithContext(withTenant(r.Context(), t)))
 }
 
