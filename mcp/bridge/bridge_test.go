@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -341,6 +342,12 @@ func TestWhatARequestSays(t *testing.T) {
 	require.Len(t, meta[content.KeyMeta], 64)
 	delete(meta, content.KeyMeta)
 	require.Equal(t, map[string]string{"user": "ann"}, meta)
+	meta = nil
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	traced := nats.Header{"traceparent": {"00-" + trace + "-b7ad6b7169203331-01"}, "tracestate": {"a=b"}}
+	require.NoError(t, json.Unmarshal([]byte(w.succeeds("none_meta", `{}`, client.SubmitOptions{Header: traced})), &meta))
+	require.Contains(t, meta["traceparent"], trace)
+	require.Equal(t, "a=b", meta["tracestate"])
 	meta = nil
 	require.NoError(t, json.Unmarshal([]byte(w.succeeds("none_meta", `{}`, client.SubmitOptions{Context: client.RunContext{All: ctx}})), &meta))
 	delete(meta, content.KeyMeta)

@@ -1,10 +1,13 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -128,4 +131,78 @@ func TestResultsAreReadByThoseWhoMay(t *testing.T) {
 	require.NotNil(t, a.Error, a.Body)
 	assert.Equal(t, int64(jsonrpc.CodeInvalidParams), a.Error.Code)
 	assert.NotContains(t, a.Body, "hello")
+}
+
+// The trace that a call belongs to goes on in its run: that of "_meta", else of the request.
+func TestATraceGoesAlong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.stack.Host(func(k *worker.Worker) {
+		worker.Handle(k, "traced", func(ctx context.Context, _ struct{}) (string, error) {
+			info, _ := worker.InfoFrom(ctx)
+			return info.Trace.Parent, nil
+		})
+	})
+	w.listed(t, w.connect(versions[0], nil), "traced")
+	const one, other = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
+	parent := func(trace string) string { return "00-" + trace + "-b7ad6b7169203331-01" }
+	r := tools("traced", struct{}{})
+	r.header = []string{"traceparent", parent(one)}
+	assert.Contains(t, w.send(t, r).Body, one)
+	r.params["_meta"] = map[string]any{"traceparent": parent(other)}
+	assert.Contains(t, w.send(t, r).Body, other)
+}
+
+// A stream of a client with a session may break without a word: the client can come back, so nothing is cancelled.
+func TestALostStreamOfAnOlderClientCancelsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	session := ""
+	send := func(ctx context.Context, method, body string) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, method, w.url, strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+			req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+		}
+		return http.DefaultClient.Do(req)
+	}
+	told := func(body string) {
+		res, err := send(t.Context(), http.MethodPost, body)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Less(t, res.StatusCode, 300)
+		session = cmp.Or(res.Header.Get("Mcp-Session-Id"), session)
+	}
+	told(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	require.NotEmpty(t, session)
+	told(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	ctx, drop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if res, err := send(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{}}}`); err == nil {
+			_, _ = io.Copy(io.Discard, res.Body)
+			_ = res.Body.Close()
+		}
+	}()
+	require.Eventually(t, func() bool { return w.calls.Load() == 1 }, 20*time.Second, 5*time.Millisecond)
+	drop()
+	<-over
+	for range 20 { // in which the server would have cancelled it
+		told(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
+	}
+	select {
+	case w.release <- struct{}{}:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody is at the call any more")
+	}
+	assert.Zero(t, w.stopped.Load())
+	res, err := send(t.Context(), http.MethodDelete, "")
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
 }
