@@ -36,7 +36,7 @@ export function drawer(m: Shared): HTMLElement {
 function content(m: Shared, d: Detail) {
   const span = (a?: string, b?: string) => (a && b ? Date.parse(b) - Date.parse(a) : -1);
   const facts: [string, string | Node | undefined | false][] = [
-    ["Tool", d.tool || "value"], ["Waits", d.waiting], ["Ready", d.ready && moment(d.ready)],
+    ["Call", within(m, d.id)], ["Tool", d.tool || "value"], ["Waits", d.waiting], ["Ready", d.ready && moment(d.ready)],
     ["Waited", d.ready && d.started && duration(span(d.ready, d.started))], ["Executed", d.started && d.ended && duration(span(d.started, d.ended))],
     ["Decided", d.decided && moment(d.decided)], ["Worker", d.worker], ["Attempts", d.attempts ? String(d.attempts) : undefined],
     ["Reused", d.reused && "taken over from the run that this one tries again"],
@@ -56,6 +56,12 @@ function content(m: Shared, d: Detail) {
       may(["operator"]) && m.model()?.over && m.model()!.sheet.steps.parent[m.model()!.rows.get(d.id) ?? -1] === -1 &&
         h("button", { onclick: () => m.retry(d.id) }, "Retry from here …")),
   ];
+}
+
+// within names a step for a reader where its id does not.
+function within(m: Shared, id: string): string | undefined {
+  const model = m.model(), i = model?.rows.get(id), label = i === undefined ? id : model!.label(i);
+  return label === id ? undefined : label;
 }
 
 export function fault(e: Fault) {

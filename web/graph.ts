@@ -1,6 +1,6 @@
 // A run as a graph: its steps in waves. What is alike is one box where there are many, and what failed is shown open.
 import { ended, h, effect } from "./dom";
-import { duration, marks, words } from "./format";
+import { count, duration, marks, words } from "./format";
 import { depths, layout } from "./layout";
 import { type Model } from "./model";
 import { canvas, dragged, fit, tone, type Paint } from "./paint";
@@ -25,8 +25,7 @@ export function graph(m: Shared): HTMLElement {
     boxes = boxesOf(model, open);
     boxOf = new Map();
     boxes.forEach((b, k) => b.rows.forEach((i) => boxOf.set(i, k)));
-    const s = model.sheet.steps;
-    boxes.forEach((b, k) => (b.deps = [...new Set(b.rows.flatMap((i) => s.deps[i].map((d) => boxOf.get(d)!)))].filter((d) => d !== undefined && d !== k)));
+    boxes.forEach((b, k) => (b.deps = [...new Set(b.rows.flatMap((i) => model.deps[i].map((d) => boxOf.get(d)!)))].filter((d) => d !== undefined && d !== k)));
     const l = layout(boxes.map((b) => b.deps));
     boxes.forEach((b, k) => ((b.wave = l.wave[k]), (b.x = l.wave[k] * (W + GX)), (b.y = l.place[k] * (H + GY))));
     from = model;
@@ -94,7 +93,7 @@ export function graph(m: Shared): HTMLElement {
     choose(next);
     show(next);
     const r = boxes[next].rows[0];
-    spoken.textContent = `${from!.sheet.steps.id[r]}, ${from!.tool(r)}, ${from!.status(r)}`;
+    spoken.textContent = `${from!.label(r)}, ${from!.tool(r)}, ${from!.status(r)}`;
   };
   const hit = (x: number, y: number) => {
     const gx = (x - ox) / scale, gy = (y - oy) / scale;
@@ -170,8 +169,8 @@ export function graph(m: Shared): HTMLElement {
     c.textBaseline = "middle";
     c.fillText(marks[status] ?? "", b.x + 13, b.y + 16);
     c.fillStyle = p.color("text");
-    const tool = model.tool(i), s = model.sheet.steps;
-    c.fillText(fit(c, group ? `${tool || "values"} ×${b.rows.length}` : s.id[i], W - 42), b.x + 32, b.y + 16);
+    const tool = model.tool(i);
+    c.fillText(fit(c, group ? `${tool || "values"} ×${b.rows.length}` : (model.call(i)?.name ?? model.sheet.steps.id[i]), W - 42), b.x + 32, b.y + 16);
     c.font = `12px ${p.font}`;
     c.fillStyle = p.color("faint");
     c.fillText(fit(c, group ? `${words[status] ?? status}; open` : under(model, i, tool), W - 42), b.x + 32, b.y + 33);
@@ -181,7 +180,7 @@ export function graph(m: Shared): HTMLElement {
     const model = m.model();
     m.changed();
     if (model && (model !== from || boxes.length === 0)) arrange(model);
-    else if (model && model.top.length > many) arrange(model); // what is alike may have changed
+    else if (model && model.drawn.length > many) arrange(model); // what is alike may have changed
     const i = model?.rows.get(m.step()), k = model && i !== undefined ? boxOf.get(top(model, i)) : undefined;
     if (k !== undefined && placed && m.step() !== shown) show(k);
     shown = m.step(); // from then on the view is the reader's
@@ -193,27 +192,30 @@ export function graph(m: Shared): HTMLElement {
       h("button", { onclick: all, "aria-label": "All of it" }, "⤢")));
 }
 
-// top returns the plan's own step that a step stands below.
-export function top(m: Model, i: number): number {
-  while (m.sheet.steps.parent[i] >= 0) i = m.sheet.steps.parent[i];
+// top returns the step that is drawn for one that stands below it.
+function top(m: Model, i: number): number {
+  while (m.sheet.steps.parent[i] >= 0 && !m.drawn.includes(i)) i = m.sheet.steps.parent[i];
   return i;
 }
 
 // under is the second line of a box.
 function under(m: Model, i: number, tool: string): string {
   const below = m.below[i], ran = m.times(i).running;
-  if (!below.length) return (tool || "value") + (ran > 0 ? " · " + duration(ran) : "");
+  const rounds = m.rounds(i).length;
+  if (rounds) return `${tool} · ${count(rounds, "round")}`;
+  const at = m.call(i), round = at ? `round ${at.round} · ` : "";
+  if (!below.length) return round + (tool || "value") + (ran > 0 ? " · " + duration(ran) : "");
   const bad = below.filter((k) => m.status(k) === "failed").length;
   return `${tool || "plan"} · ${below.length} below${bad ? `, ${bad} failed` : ""}`;
 }
 
 function boxesOf(m: Model, open: Set<string>): Box[] {
   const box = (rows: number[], key: string): Box => ({ rows, key, x: 0, y: 0, wave: 0, deps: [] });
-  if (m.top.length <= many) return m.top.map((i) => box([i], ""));
-  const s = m.sheet.steps, at = new Map(m.top.map((i, k) => [i, k]));
-  const wave = depths(m.top.map((i) => s.deps[i].flatMap((d) => at.get(d) ?? [])));
+  if (m.drawn.length <= many) return m.drawn.map((i) => box([i], ""));
+  const at = new Map(m.drawn.map((i, k) => [i, k]));
+  const wave = depths(m.drawn.map((i) => m.deps[i].flatMap((d) => at.get(d) ?? [])));
   const groups = new Map<string, number[]>();
-  m.top.forEach((i, k) => {
+  m.drawn.forEach((i, k) => {
     const key = `${wave[k]}/${m.tool(i)}/${m.status(i)}/${m.code(i)}`;
     groups.set(key, [...(groups.get(key) ?? []), i]);
   });

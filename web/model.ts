@@ -10,7 +10,9 @@ export class Model {
   readonly n: number;
   readonly rows = new Map<string, number>();
   readonly top: number[] = []; // the plan's own steps
-  readonly below: number[][]; // what stands below each step
+  below: number[][]; // what stands below each step
+  readonly drawn: number[]; // what a graph shows: the plan's own steps, and the calls of their agents' rounds
+  readonly deps: number[][]; // what each step that is drawn waits for
   readonly submitted: number;
   missing = false; // the stream named a step that is not here
 
@@ -24,6 +26,50 @@ export class Model {
       if (s.parent[i] < 0) this.top.push(i);
       else this.below[s.parent[i]].push(i);
     });
+    this.below = this.below.map((list, i) => (this.agent(i) ? list.filter((k) => !this.handsOn(i, k)) : list));
+    this.deps = [...s.deps];
+    this.drawn = this.top.flatMap((i) => [...this.unroll(i), i]);
+  }
+
+  private agent(i: number) { return this.rows.has(this.sheet.steps.id[i] + "/=0/=plan"); }
+  // within returns the round of an agent in which a call stands, and its id there.
+  private within(agent: number, i: number): [round: number, call: string] | null {
+    const id = this.sheet.steps.id, found = /^=(\d+)\/(.+)$/.exec(id[i].slice(id[agent].length + 1));
+    return found && [+found[1], found[2]];
+  }
+  // handsOn says that a step is r0, r1, …, by which calls refer to earlier rounds. It does nothing.
+  private handsOn(agent: number, i: number) {
+    const call = this.within(agent, i)?.[1] ?? "";
+    return /^r\d+$/.test(call) && (!this.tool(i) || this.tool(i) === call);
+  }
+  // rounds returns the calls of an agent's rounds, each round's planner first; none for what is no agent.
+  rounds(i: number): number[][] {
+    const all: number[][] = [];
+    if (!this.agent(i)) return all;
+    for (const k of this.below[i]) (all[this.within(i, k)?.[0] ?? 0] ??= []).push(k);
+    return all.filter((calls) => calls);
+  }
+  // unroll links the rounds of an agent: what a planner asked for waits for it, and the next planner for all of that.
+  private unroll(i: number): number[] {
+    let before = this.sheet.steps.deps[i];
+    const rounds = this.rounds(i);
+    for (const [planner, ...calls] of rounds) {
+      this.deps[planner] = before;
+      for (const k of calls) this.deps[k] = [planner];
+      before = calls.length ? calls : [planner];
+    }
+    this.deps[i] = before;
+    return rounds.flat();
+  }
+  // call says what a step is to its agent's round, for who sees in which that stands; null for what is in none.
+  call(i: number): { round: number; name: string } | null {
+    const above = this.sheet.steps.parent[i], at = above >= 0 && this.agent(above) && this.within(above, i);
+    return at ? { round: at[0], name: at[1] === "=plan" ? "the planner" : at[1] } : null;
+  }
+  // label names a step for who sees what it stands below: "round 1: search" for a call of an agent.
+  label(i: number): string {
+    const at = this.call(i);
+    return at ? `round ${at.round}: ${at.name}` : this.sheet.steps.id[i];
   }
 
   get over() { return this.sheet.status !== "running"; }

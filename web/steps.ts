@@ -100,7 +100,7 @@ function row(m: Shared, first: { i: number; at: number }): [HTMLElement, (r: { i
     if (values === said) return;
     said = values;
     const cell = (...x: (Node | string)[]) => h("div", { role: "cell" }, ...x);
-    const name = h("span", { title: id }, id);
+    const name = h("span", { title: id }, now.label(i));
     name.style.paddingLeft = `${now.depth(i) * 14}px`;
     cells.replaceChildren(cell(name), cell(now.tool(i) || "value"), cell(badge(now.status(i))), cell(c.attempts[i] ? String(c.attempts[i]) : ""),
       cell(t.waiting + t.backoff > 0 ? duration(t.waiting + t.backoff) : ""), cell(t.running > 0 ? duration(t.running) : ""),

@@ -8,7 +8,7 @@ import type { Shared } from "./run";
 const line = 24, head = 28;
 
 export function timeline(m: Shared): HTMLElement {
-  const deep = signal(false), path = signal<number[]>([]);
+  const deep = signal<boolean | null>(null), path = signal<number[]>([]);
   let rows: number[] = [], place = new Map<number, number>(), on = new Set<number>();
   let again = 0, t0 = 0, t1 = 0, whole = true; // what is shown of the time, in milliseconds since the run was submitted
   const e = h("canvas", { class: "time", "aria-hidden": "true" });
@@ -127,14 +127,14 @@ export function timeline(m: Shared): HTMLElement {
     c.font = `${on.has(i) ? 600 : 400} 12px ${p.font}`;
     c.fillStyle = status === "failed" ? p.color("bad") : over(status) || status === "running" ? p.color("text") : p.color("faint");
     const left = 8 + 12 * model.depth(i);
-    c.fillText(fit(c, (on.has(i) ? "◆ " : "") + s.id[i], l - left - 6), left, y + line / 2);
+    c.fillText(fit(c, (on.has(i) ? "◆ " : "") + model.label(i), l - left - 6), left, y + line / 2);
   };
 
   effect(() => {
     const model = m.model();
     m.changed();
     if (!model) return;
-    const s = model.sheet.steps, below = deep();
+    const s = model.sheet.steps, below = deep() ?? model.drawn.length > model.top.length; // an agent is what its rounds are
     const start = (i: number) => (s.ready[i] >= 0 ? s.ready[i] : Infinity);
     const order = (list: number[]): number[] => [...list].sort((a, b) => start(a) - start(b) || a - b).flatMap((i) => (below ? [i, ...order(model.below[i])] : [i]));
     rows = order(model.top);
@@ -157,7 +157,7 @@ export function timeline(m: Shared): HTMLElement {
       () => sums(m.model(), path()),
       ...([["blocked", "waits for steps"], ["wait", "waits for a worker"], ["run", "executes"], ["ok", "succeeded"], ["bad", "failed"], ["retry", "backoff"]] as const).map(
         ([color, text]) => h("span", { class: "key" }, h("i", { class: "swatch", "data-color": color }), text)),
-      h("label", null, h("input", { type: "checkbox", checked: () => deep(), onchange: ((v: Event) => deep.set((v.target as HTMLInputElement).checked)) as never }), "items and plans within")),
+      h("label", null, h("input", { type: "checkbox", checked: () => deep() ?? (m.model()?.drawn.length ?? 0) > (m.model()?.top.length ?? 0), onchange: ((v: Event) => deep.set((v.target as HTMLInputElement).checked)) as never }), "items and plans within")),
     h("div", { class: "timebox" }, e, box));
 }
 

@@ -40,6 +40,8 @@ const screens = {
   graph: [run("acme.order-1042") + "?step=charge", ".drawer .fault"],
   timeline: [run("acme.order-1042") + "?view=timeline&step=risk", ".drawer .tries"],
   steps: [run("acme.order-1042") + "?view=steps", ".rows .step"],
+  agent: [run("acme.settle-311") + "?step=clerk%2F%3D0%2Fcard", ".drawer .fault"],
+  rounds: [run("acme.settle-311") + "?view=timeline", ".legend input:checked"],
   large: [run("acme.reindex-2000") + "?view=timeline", ".legend b"],
   running: [run("globex.nightly-import"), ".danger"],
   asking: [run("acme.refund-7") + "?view=steps&step=refund", ".drawer a"],
@@ -54,7 +56,7 @@ const screens = {
   workers: ["/workers", ".workers section tbody tr"],
   nowhere: ["/nowhere", ".empty a"],
 };
-const readme = { plan: "light",  approval: "light", runs: "light", graph: "dark", large: "light" };
+const readme = { agent: "light", plan: "light", approval: "light", runs: "light", graph: "dark", large: "light" };
 
 // written is a plan as somebody writes it, with a tool that there isn't.
 const written = `{
@@ -137,6 +139,18 @@ test("by keyboard alone", async (t) => {
   await page.locator(".virtual").focus();
   await page.keyboard.press("Home");
   await page.locator('.rows [aria-selected="true"]', { hasText: "customer" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
+test("an agent's rounds are shown as they form", async (t) => {
+  await stack.submit("settle-312", [{ id: "clerk", tool: "clerk", arguments: { hold: 3 } }], "acme");
+  const page = await open(t, run("acme.settle-312") + "?view=steps");
+  for (const call of ["round 0: the planner", "round 0: customer", "round 1: invoice", "round 2: the planner"]) await page.locator(".rows .step", { hasText: call }).waitFor();
+  assert.equal(await page.locator(".rows .step", { hasText: "round 2: letter" }).count(), 0, "nobody knows yet what comes next");
+  await page.locator(".rows .step", { hasText: "round 2: letter" }).waitFor();
+  await page.locator("header.run .title", { hasText: "succeeded" }).waitFor();
+  await page.locator(".rows .step", { hasText: "round 3: the planner" }).waitFor();
+  assert.equal(await page.locator(".rows .step", { hasText: "round 1: r0" }).count(), 0, "what hands on what a round came to is no call");
   assert.deepEqual(page.wrong, []);
 });
 

@@ -11,7 +11,7 @@ export class Stack {
   static async start() {
     const s = new Stack();
     s.data = await mkdtemp(join(tmpdir(), "stepjet-ui-"));
-    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "examples/tools.json")]);
+    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "web/test/tools.json")]);
     s.process.stderr.pipe(process.stderr);
     const first = await new Promise((done, failed) => {
       let text = "";
@@ -50,6 +50,14 @@ export class Stack {
   async end() {
     await this.kill();
     await rm(this.data, { recursive: true, force: true });
+  }
+  // apply registers a definition, as an operator does.
+  async apply(definition) {
+    const file = join(this.data, definition.name + ".json");
+    await writeFile(file, JSON.stringify(definition));
+    const done = spawn(join(root, "bin/stepjet"), ["agents", "apply", file, "--server", this.server], { stdio: ["ignore", "ignore", "inherit"] });
+    const code = await new Promise((ended) => done.on("exit", ended));
+    if (code !== 0) throw new Error(`agents apply ended with ${code}`);
   }
   async ask(path, body) {
     const r = await fetch(`${this.url}/api/v1/${path}`, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
@@ -96,6 +104,13 @@ export const refund = [
     bell: { enum: ["left", "right"], title: "Bell" }, contact: { type: "object", title: "Contact", properties: { name: { type: "string" }, phone: { type: "string" } } }, notes: { type: "array", items: { type: "string" } } } } }),
 ];
 
+// clerk is an agent that has no model: test/planner.mjs answers.
+const clerk = {
+  name: "clerk", description: "Settles what a customer asks for.",
+  inputSchema: { type: "object", properties: { hold: { type: "integer" } } },
+  agent: { planner: { tool: "planner", mode: "plan" }, instructions: "Settle the bill.", tools: ["sleep", "echo", "fail"] },
+};
+
 // large makes steps that wait for earlier ones, of which one in so many fails; always the same.
 export function large(n, failing) {
   let seed = 7;
@@ -120,6 +135,8 @@ export async function fill(s) {
   await s.submit(hostile, [step("a", "echo", { html: hostile }), step("b", "fail", { message: hostile, terminal: true })]);
   await s.submit("reindex-2000", large(2000, 250), "acme");
   await s.submit("refund-7", refund, "acme", { output_steps: ["refund", "visit"] });
-  await s.until("runs?limit=100", (l) => l.matched === 31 && l.counts.running === 2);
+  await s.apply(clerk);
+  await s.submit("settle-311", [step("bill", "echo", { number: 311 }), step("clerk", "clerk", {}, { depends_on: ["bill"] }), step("file", "echo", { what: "$ref:clerk" })], "acme");
+  await s.until("runs?limit=100", (l) => l.matched === 32 && l.counts.running === 2);
   await s.until("questions", (q) => q.questions.length === 3);
 }

@@ -1,0 +1,13 @@
+// A planner without a model: what it answers in each round is written down, and in the last it waits for "hold" seconds.
+import { readFileSync } from "node:fs";
+
+const { round, input } = JSON.parse(readFileSync(0, "utf8"));
+const step = (id, tool, args) => ({ id, tool, arguments: args });
+const answers = [
+  { steps: [step("orders", "sleep", { ms: 90 }), step("customer", "echo", { id: "c-17", name: "Ann Arbor" }), step("card", "fail", { message: "the card has expired", terminal: true })] },
+  { steps: [step("invoice", "echo", { to: "$ref:r0.customer.name" }), step("stock", "sleep", { ms: 60 })] },
+  { steps: [step("letter", "echo", { to: "$ref:r0.customer.name", about: "$ref:r1.invoice" })] },
+  { output: { written_to: "$ref:r0.customer.name" } },
+];
+if (round === 2 && input.hold) await new Promise((done) => setTimeout(done, 1000 * input.hold));
+console.log(JSON.stringify(answers[round]));
