@@ -23,6 +23,8 @@ type rounds struct {
 	records []*Round // of the rounds that were decided
 	input   input
 	ending  *ending // nil as long as the loop goes on
+	said    []Said
+	offered *Result // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
 // ending is what a loop has come to whose planner is asked for a last answer: what the agent comes to without one.
@@ -95,6 +97,7 @@ func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
 	if !a.fits(r, i, len(p.Steps), at, out) {
 		return
 	}
+	a.hear()
 	sc := a.enter(r, i, p)
 	sc.open(r, at, out)
 	sc.leave(r, at, out)
@@ -140,6 +143,8 @@ func (a *rounds) left(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	switch each := &r.calls[sc.first]; {
 	case !asksPlanner(sc):
 		a.over(r, i, sc, at, out)
+	case a.offered != nil && each.state == failed && each.result.ByOwner && each.result.Error.Code == fault.BudgetExceeded:
+		r.endWith(i, a.offered, at, out) // nobody can be asked what was said to it
 	case each.state != succeeded:
 		r.fail(i, plannerFailure(each, sc), at, out)
 	default:
@@ -163,6 +168,7 @@ func takeRound(r *Run, rec *Record, out *Effects) {
 		return
 	}
 	a, d := roundsOf(&r.tree, i), rec.Round
+	a.offered = nil
 	if d.Plan != nil && !a.fits(r, i, len(d.Plan.Steps), rec.Time, out) {
 		return
 	}
@@ -262,7 +268,9 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range d.Direct {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			r.endWith(i, a.comesTo(r, i, r.calls[sc.at(n)].result), at, out)
+			if own := a.comesTo(r, i, r.calls[sc.at(n)].result); !a.hearsOut(r, i, own, at, out) {
+				r.endWith(i, own, at, out)
+			}
 			return
 		}
 	}
@@ -293,6 +301,7 @@ func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 // executed, asks its planner once more before.
 func (a *rounds) end(r *Run, i int, res *Result, err *fault.Error, at time.Time, out *Effects) {
 	switch {
+	case err == nil && a.hearsOut(r, i, res, at, out):
 	case r.stepOf(i).Agent().Responds && !r.halting(i) && a.executed(r):
 		a.ending = &ending{res, err}
 		r.calls[i].state = entered
@@ -302,6 +311,17 @@ func (a *rounds) end(r *Run, i int, res *Result, err *fault.Error, at time.Time,
 	default:
 		r.endWith(i, res, at, out)
 	}
+}
+
+// hearsOut begins another round in the place of the end of a loop, where something was said that no round has taken.
+func (a *rounds) hearsOut(r *Run, i int, res *Result, at time.Time, out *Effects) bool {
+	if !a.unheard() || r.halting(i) || len(a.records) >= r.stepOf(i).Agent().MaxRounds {
+		return false
+	}
+	a.offered = res
+	r.calls[i].state = entered
+	a.goOn(r, i, at, out)
+	return true
 }
 
 // executed reports whether a call was made in some round, whatever it came to.

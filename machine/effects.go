@@ -10,7 +10,7 @@ import (
 )
 
 // Record is what the machine reads of the ledger: a stop, the record that decided one attempt, that of an evaluation, or
-// that of an answer, an amendment or a round. Exactly one of these is set.
+// that of an answer, an amendment, a round or a word to an agent. Exactly one of these is set.
 type Record struct {
 	Seq       uint64    // in the ledger; gives the records of a run one order
 	Time      time.Time // of the ledger
@@ -20,6 +20,7 @@ type Record struct {
 	Answer    *Answer
 	Amendment *Amendment
 	Round     *Round
+	Say       *Say
 }
 
 // Stop says that the run ends early.

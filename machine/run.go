@@ -250,7 +250,7 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	}
 	rec.normalise()
 	r.now = now
-	r.stops = r.stops || rec.Amendment != nil || rec.Round != nil // from now on the order counts
+	r.stops = r.stops || rec.Amendment != nil || rec.Round != nil || rec.Say != nil // from now on the order counts
 	inOrder, uncertain := at == len(r.log), r.uncertain()
 	if len(r.log) == cap(r.log) { // as a long run has many records, it is not to copy them again and again
 		r.log = slices.Grow(r.log, max(len(r.log), fewRecords))
@@ -301,6 +301,8 @@ func (r *Run) apply(rec *Record, out *Effects) {
 		r.amendments.take(r, rec, out)
 	case rec.Round != nil:
 		takeRound(r, rec, out)
+	case rec.Say != nil:
+		takeSay(r, rec.Say)
 	}
 	r.admit(rec.Time, out)
 	r.finishIfOver(out)

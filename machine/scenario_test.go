@@ -120,6 +120,14 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		rec.Amendment = s.amending(t, d)
 	case "round":
 		rec.Round = roundOf(t, d)
+	case "say":
+		rec.Say = &machine.Say{Agent: name, ID: value, Content: []byte(`"a word"`)}
+	case "said":
+		var b strings.Builder
+		for _, x := range machine.AllSaid(s.run, s.call(t, d, name, item)) {
+			fmt.Fprintf(&b, "%s: round %d\n", x.ID, x.Round)
+		}
+		return fmt.Sprintf("%shears: %v\n", b.String(), machine.Hears(s.run, s.call(t, d, name, item)))
 	case "cancel":
 		rec.Stop = &machine.Stop{Reason: outcome.Cancelled, By: value}
 	case "expire":

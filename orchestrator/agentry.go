@@ -41,6 +41,12 @@ func roundOf(r *run, e entry) *machine.Round {
 	return agents.Decided(&d, e.rec.Step, s.Agent(), r.agents.templates, r.agents.contracts)
 }
 
+// sayOf reads the record of a word to an agent.
+func sayOf(e entry) *machine.Say {
+	s := wire.ParseSay(e.Data)
+	return &machine.Say{Agent: e.rec.Step, ID: e.rec.What, Content: s.Content, By: s.By, Verified: s.Verified}
+}
+
 // ready reports whether a call can be sent as it is: one in a round of an agent is asked about at its gate before, and the
 // request of a planner is made. then is called once that is done, where the call is to be sent.
 func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
@@ -256,12 +262,24 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 		answer := sourceOf(v.Answer)
 		x.size += answer.size()
 		x.asked = append(x.asked, answer)
-		x.loop.Rounds = append(x.loop.Rounds, agents.Round{Record: r.agents.records[subjects.Iteration(x.name, v.Number)]})
+		x.loop.Rounds = append(x.loop.Rounds, agents.Round{
+			Record: r.agents.records[subjects.Iteration(x.name, v.Number)], Said: saidIn(r, of, v.Number),
+		})
 		if v.Plan != nil {
 			x.gather(r, v.Number, "", v.Plan, v.Numbers)
 		}
 	}
 	return x
+}
+
+// saidIn returns what the planner of a round is told that people have said.
+func saidIn(r *run, agent machine.Call, round int) (all []request.Message) {
+	for _, s := range machine.AllSaid(r.machine, agent) {
+		if s.Round == round {
+			all = append(all, request.Message{ID: s.ID, By: s.By, Content: s.Content})
+		}
+	}
+	return all
 }
 
 // gather adds the calls of a plan in a round, and of those within it but for the rounds of other agents.

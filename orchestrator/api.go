@@ -142,6 +142,8 @@ func (s *api) request(m *nats.Msg) {
 			s.answerQuestion(l, m, id, verb)
 		case subjects.VerbAmend, subjects.VerbAmendApproved:
 			s.amend(l, m, id, verb == subjects.VerbAmendApproved)
+		case subjects.VerbSay:
+			s.say(l, m, id)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -271,4 +272,103 @@ func byWhom(a *outcome.Answered) string {
 		return ""
 	}
 	return " by " + a.By
+}
+
+// saying is one request to say something to an agent. It is answered when this owner has read from the ledger what
+// stands: only its order says whether it came before the end of the loop.
+type saying struct {
+	s    *api
+	l    *loop
+	m    *nats.Msg
+	r    *run
+	asks wire.SayRequest
+	of   machine.Call
+}
+
+// say takes a word to an agent.
+func (s *api) say(l *loop, m *nats.Msg, id subjects.Run) {
+	asks, err := wire.ParseSayRequest(m)
+	if err != nil {
+		s.refuse(m, err)
+		return
+	}
+	r := s.underWay(l, m, id, "nobody hears it any more")
+	if r == nil || r.phase != running || r.awaitingInput() {
+		return // else it isn't read yet: the asker asks again
+	}
+	x := &saying{s: s, l: l, m: m, r: r, asks: asks}
+	there := false
+	if x.of, there = r.machine.Find(asks.Agent); !there || machine.Rounds(r.machine, x.of) == nil {
+		s.refuse(m, fault.New(fault.InvalidID, "run '%s' has no agent at %q, or it has not begun", id.Plain(), text.Clip(asks.Agent, 80)).
+			WithHint("name the step that calls it; which go on: stepjet get %s", id.Plain()))
+		return
+	}
+	switch {
+	case x.tell(true):
+	case !machine.Hears(r.machine, x.of):
+		s.refuse(m, x.unheard())
+	default:
+		x.record()
+	}
+}
+
+func (x *saying) unheard() error {
+	if len(machine.AllSaid(x.r.machine, x.of)) >= machine.MaxSaid {
+		return fault.New(fault.LimitExceeded, "the agent was said %d things", machine.MaxSaid).WithHint("say several things at a time")
+	}
+	return fault.New(fault.AlreadyFinished, "the agent %s hears nothing any more: it is over, or in its last round", x.asks.Agent).
+		WithHint("see what it came to: stepjet get %s", x.r.id.Plain())
+}
+
+// tell answers with the word as it stands, where it does; false where it does not.
+func (x *saying) tell(already bool) bool {
+	all := machine.AllSaid(x.r.machine, x.of)
+	i := slices.IndexFunc(all, func(s machine.Said) bool { return s.ID == x.asks.ID })
+	if i < 0 {
+		return false
+	}
+	if !x.asks.Same(wire.Say{Content: all[i].Content}) {
+		x.s.refuse(x.m, fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).WithHint("take another id"))
+		return true
+	}
+	reply := wire.SayReply{Run: x.r.id.Plain(), Agent: x.asks.Agent, ID: x.asks.ID, Already: already}
+	if n := all[i].Round; n >= 0 {
+		reply.Round = &n
+	}
+	x.s.reply(x.m, reply.Body())
+	return true
+}
+
+// record creates the record, and answers once it was read. Where the run goes to another owner before that, the asker asks
+// again.
+func (x *saying) record() {
+	r, key, answered := x.r, wordOf{x.asks.Agent, x.asks.ID}, false
+	once := func(answer func()) {
+		if !answered && r.agents != nil {
+			answered = true
+			answer()
+		}
+	}
+	r.agents.speakers[key] = append(r.agents.speakers[key], func() {
+		once(func() {
+			if !x.tell(false) {
+				x.s.refuse(x.m, x.unheard())
+			}
+		})
+	})
+	h, body := x.asks.Say.Message()
+	subject := subjects.SayRecord(r.id, r.generation, x.asks.Agent, x.asks.ID, x.l.store.Shards())
+	x.l.store.CreateAsync(x.l.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) {
+		if err == nil && d != kv.Gone {
+			return // it is read, as whatever stands there
+		}
+		x.l.post(func() {
+			once(func() {
+				if err == nil {
+					err = finishedAlready(r.id)
+				}
+				x.s.refuse(x.m, err)
+			})
+		})
+	})
 }

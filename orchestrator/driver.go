@@ -232,6 +232,8 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		if rec.Round = roundOf(r, e); rec.Round == nil {
 			return true
 		}
+	case subjects.SayKind:
+		rec.Say = sayOf(e)
 	default:
 		return true
 	}
@@ -250,6 +252,9 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	}
 	if rec.Answer != nil && rec.Answer.Step != machine.NotYet {
 		dr.questions.answered(r, rec.Answer)
+	}
+	if rec.Say != nil {
+		r.agents.heardOut(wordOf{rec.Say.Agent, rec.Say.ID})
 	}
 	if rec.Result != nil && rec.Result.Step >= 0 {
 		dr.dispatcher.decided(r, rec.Result)

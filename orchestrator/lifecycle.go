@@ -118,6 +118,8 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			kind = wire.KindAmend
 		case subjects.RoundKind:
 			kind = wire.KindRound
+		case subjects.SayKind:
+			kind = wire.KindSay
 		default:
 		}
 		if rec.Kind == subjects.UnknownRecord || !kind.Known(e.Header) {

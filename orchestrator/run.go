@@ -119,6 +119,22 @@ type agentsOf struct {
 	past      map[string]*agents.Past   // what is left of rounds whose parts are stored, by the agents' tokens
 	whole     map[string]bool           // whose requests go out whole, since something else lies where a part belongs
 	said      map[attemptOf]said        // of results, beside their values
+	speakers  map[wordOf][]func()       // are told once a word of theirs was read
+}
+
+// wordOf is a word to an agent: its token, and the word's id.
+type wordOf struct{ agent, id string }
+
+// heardOut tells those who wait for the record of a word.
+func (a *agentsOf) heardOut(w wordOf) {
+	if a == nil {
+		return
+	}
+	waiting := a.speakers[w]
+	delete(a.speakers, w)
+	for _, tell := range waiting {
+		tell()
+	}
 }
 
 // attemptOf is an attempt of a run.
@@ -141,6 +157,7 @@ func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*pla
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
 		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
+		speakers: map[wordOf][]func(){},
 	}
 }
 

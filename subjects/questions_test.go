@@ -31,9 +31,13 @@ func TestNamesOfQuestions(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, subjects.Record{Kind: subjects.AmendKind, Run: r, Generation: 17, Step: "day=2/plan", Number: 3}, amend)
 	require.Equal(t, "$KV.runs_0.10.acme.order=20=2342.17.amend.=.1", subjects.AmendRecord(r, 17, subjects.RootScope, 1, 1))
+	require.Equal(t, "$KV.runs_0.10.acme.order=20=2342.17.say.a/=2/b.m-1_x", subjects.SayRecord(r, 17, "a/=2/b", "m-1_x", 1))
+	say, ok := subjects.ParseRecord(subjects.SayRecord(r, 17, "a/=2/b", "m-1_x", 1))
+	require.True(t, ok)
+	require.Equal(t, subjects.Record{Kind: subjects.SayKind, Run: r, Generation: 17, Step: "a/=2/b", What: "m-1_x"}, say)
 	require.Equal(t, "acme.order=20=2342.17.pay", subjects.QuestionKey(r, 17, "pay"))
 	for _, end := range []string{"answer.pay", "answer.pay.0", "answer.pay.01", "answer.pay.-1", "answer.pay.x", "answer..1", "answer.pay.1.2",
-		"amend.=", "amend.=.0", "amend.=.01", "amend.=.x", "amend..1", "amend.=.1.2"} {
+		"amend.=", "amend.=.0", "amend.=.01", "amend.=.x", "amend..1", "amend.=.1.2", "say.a", "say.a.", "say..m", "say.a.m.n", "say.a.m=1"} {
 		rec, ok := subjects.ParseRecord("$KV.runs_0.10.acme.order=20=2342.17." + end)
 		require.True(t, ok && rec.Kind == subjects.UnknownRecord || !ok, end)
 	}

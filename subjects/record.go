@@ -18,6 +18,7 @@ const (
 	AnswerKind
 	AmendKind
 	RoundKind
+	SayKind
 	StepKind
 	ClaimKind
 	NoteKind
@@ -34,7 +35,7 @@ type Record struct {
 	Run        Run
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
 	Attempt    Attempt // of StepKind, ClaimKind and NoteKind
-	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind and RoundKind, the scope
+	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind and RoundKind, the scope; of SayKind, the agent, and the word's id
 	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1
 }
 
@@ -98,6 +99,8 @@ func (rec *Record) below(t []string, n int) {
 		}
 	case n == 2 && t[0] == "round" && t[1] != "":
 		rec.Kind, rec.Step = RoundKind, t[1]
+	case n == 3 && t[0] == "say" && t[1] != "" && ValidStepID(t[2]):
+		rec.Kind, rec.Step, rec.What = SayKind, t[1], t[2]
 	case n > 0 && t[0] == "step":
 		rec.Kind = StrayRecord
 		if n != 4 && (n != 5 || t[4] != claim && t[4] != note) {

@@ -177,6 +177,7 @@ const (
 	VerbApprove = "approve" // answers approvals
 	VerbAnswer  = "answer"  // answers what plans ask by the tool "ask", and no approval
 	VerbAmend   = "amend"   // changes the plan of a run that goes on
+	VerbSay     = "say"     // says something to an agent of a run that goes on
 	// VerbAmendApproved is VerbAmend for who may approve: a plan that was submitted for an approval is changed at once.
 	VerbAmendApproved = "amend-approved"
 )

@@ -195,6 +195,11 @@ func RoundRecord(r Run, generation uint64, scope string, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("round.").text(scope))
 }
 
+// SayRecord returns the subject of the record of a word to an agent, whose token is given; an id is as a step's.
+func SayRecord(r Run, generation uint64, agent, id string, shards int) string {
+	return string(make(name, 0, room).generation(r, generation, shards).text("say.").text(agent).text(".").text(id))
+}
+
 // StepRecord returns the subject of the record that decides an attempt.
 func StepRecord(a Attempt, shards int) string {
 	return string(make(name, 0, room).stepRecord(&a, shards))

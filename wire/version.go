@@ -40,6 +40,7 @@ const (
 	KindProgress
 	KindNote
 	KindRound
+	KindSay
 	KindGroup // an entry of the bucket "groups"
 )
 
@@ -65,6 +66,7 @@ var versions = [...]uint64{
 	KindProgress:   1 << 1,
 	KindNote:       1 << 1,
 	KindRound:      1 << 1,
+	KindSay:        1 << 1,
 	KindGroup:      1 << 1,
 }
 

@@ -95,6 +95,7 @@ func (g *Grant) submit(s Spec) {
 	}
 	g.request(One, subjects.TenantAPIFilter(s.Tenant, subjects.VerbCancel),
 		subjects.TenantAPIFilter(s.Tenant, subjects.VerbAnswer), subjects.TenantAPIFilter(s.Tenant, subjects.VerbAmend),
+		subjects.TenantAPIFilter(s.Tenant, subjects.VerbSay),
 		// the mark of a letter that was dealt with
 		subjects.BucketSubject(subjects.DeadBucket, subjects.DeadFilter(s.Tenant)))
 }

@@ -38,6 +38,8 @@ type Terminal struct {
 	JSON     func() bool
 	Document func(any) error
 	Text     func(lines [][]string)
+	// Speak says something to an agent of a run.
+	Speak func(ctx context.Context, run string, w client.Word) (*client.Heard, error)
 	// Run is the command that runs a plan of one step, Step, and follows it.
 	Run func(plan func(args []string) ([]byte, error)) *cobra.Command
 }
@@ -46,17 +48,18 @@ type Terminal struct {
 func Command(t Terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "agents",
-		Short: "Apply, list, show and run agents: loops that a planner steers",
+		Short: "Apply, list, show, run and steer agents: loops that a planner steers",
 		Long: `An agent is a tool that is a loop: a planner, mostly a language model, is asked what to do next, what
 it answers is run, and it is asked again with what came of it. A definition is {"name", "description",
 "inputSchema", "agent": {"planner": {"tool": "model"}, "tools": ["search"]}}; a step calls it as any tool.`,
 		Example: `  stepjet agents apply researcher.json
   stepjet agents show researcher
-  stepjet agents run researcher --input '{"topic": "tides"}'`,
+  stepjet agents run researcher --input '{"topic": "tides"}'
+  stepjet agents say RUN "In German, please."`,
 		Args: cobra.NoArgs, SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(apply(t), list(t), show(t), run(t))
+	c.AddCommand(apply(t), list(t), show(t), run(t), say(t))
 	return c
 }
 

@@ -23,6 +23,19 @@ func agentsCommand(a *app) *cobra.Command {
 		Work: a.work, Tools: a.registered, Apply: a.apply, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON,
 		Show: func(x *tool.Registered) error { return a.showTool(x, nil, nil) },
 		Text: a.texts(a.stdout),
+		Speak: func(ctx context.Context, run string, w client.Word) (h *client.Heard, err error) {
+			s, err := a.open(ctx, existing)
+			if err != nil {
+				return nil, err
+			}
+			defer s.close()
+			ctx, cancel := a.patience(ctx)
+			defer cancel()
+			if h, err = client.Say(ctx, s.client, run, w); err != nil {
+				return nil, why(ctx, err)
+			}
+			return h, nil
+		},
 	}
 	t.Run = func(body func([]string) ([]byte, error)) *cobra.Command {
 		var f runFlags

@@ -41,13 +41,13 @@ func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error
 	out := &Asked{}
 	for n := l.Past.Rounds(); n < round; n++ {
 		f, _ := l.begin(n)
-		loop.Open(f, nil)
+		loop.Open(f, l.Rounds[n].Said)
 		next, _ := l.begin(n + 1)
 		out.Parts = append(out.Parts, loop.End(l.rendered(n), next, ""))
 	}
 	f, _ := l.begin(round)
 	out.Past = l.past(round, loop)
-	loop.Open(f, nil)
+	loop.Open(f, l.Rounds[round].Said)
 	now := request.Now{Left: spent.Left()}
 	if !l.Final {
 		now.Dropped = l.dropped(round - 1)

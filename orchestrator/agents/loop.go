@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/wire"
@@ -44,6 +45,8 @@ type Round struct {
 	Answer []byte
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *wire.Round
+	// Said is what people have said to the agent that its planner is told.
+	Said []request.Message
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
 	Calls []Call
 }

@@ -1,0 +1,124 @@
+package orchestrator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+)
+
+// TestWhatIsSaidToAnAgent is told to its planner with the next request, by whoever owns the run then, and makes a round
+// follow where the loop would end.
+func TestWhatIsSaidToAnAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"book","tool":"echo","arguments":{"for":1}}],"output":"$ref:book"}`,
+		`{"steps":[{"id":"book","tool":"echo","arguments":{"for":2}}]}`,
+		`{"steps":[{"id":"v","value":"$ref:r1.book"}],"output":"$ref:v"}`)
+	asked, goOn := make(chan int), make(chan struct{})
+	x.before = func(round int) { asked <- round; <-goOn }
+	s.agent("travels", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"]}`)
+	say := func(id, text string) (*client.Heard, error) {
+		return client.Say(ctx(t), s.client, "trip", client.Word{Step: "a", ID: id, Text: text, By: "ann"})
+	}
+	r := s.submit(`{"steps":[{"id":"a","tool":"travels"},{"id":"b","tool":"echo","depends_on":["a"]}]}`, "trip")
+	require.Equal(t, 0, <-asked)
+	for k := range 2 { // saying it twice is saying it once
+		heard, err := say("m1", "Actually, I'll be traveling with my dog.")
+		require.NoError(t, err)
+		require.Equal(t, &client.Heard{ID: "m1", Round: -1, Already: k > 0}, heard)
+	}
+	_, err := say("m1", "With my cat.")
+	require.Equal(t, fault.Conflict, fault.CodeOf(err))
+	_, err = client.Say(ctx(t), s.client, "trip", client.Word{Step: "b", Text: "x"})
+	require.Equal(t, fault.InvalidID, fault.CodeOf(err))
+	s.orchestrator()
+	s.leave()
+	goOn <- struct{}{}
+	require.Equal(t, 1, <-asked)
+	heard, err := say("m1", "Actually, I'll be traveling with my dog.")
+	require.NoError(t, err)
+	require.Equal(t, &client.Heard{ID: "m1", Round: 1, Already: true}, heard)
+	goOn <- struct{}{}
+	require.Equal(t, 2, <-asked)
+	goOn <- struct{}{}
+	o := s.wait(r)
+	require.JSONEq(t, `{"for":2}`, result(t, o, "a"), "%s", o.JSON())
+	require.JSONEq(t, `[{"role":"user","content":"Actually, I'll be traveling with my dog.","round":1,"id":"m1","by":"ann"}]`, string(x.asked[1]["messages"]))
+	require.JSONEq(t, `"$ref:book"`, string(x.asked[1]["dropped_output"]), "as it was written")
+	require.JSONEq(t, `[]`, string(x.asked[2]["messages"]))
+	require.Contains(t, string(x.asked[2]["rounds"]), `"content":"Actually, I'll be traveling with my dog."`)
+	_, err = say("m2", "Thanks.")
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
+}
+
+// TestWordsRaceWithTheEnd: what is said while a loop ends is told once, or refused.
+func TestWordsRaceWithTheEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	answers := make([]string, 50)
+	for n := range answers {
+		answers[n] = `"Done."`
+	}
+	x := s.plays("planner", answers...)
+	first := make(chan struct{})
+	heard := sync.OnceFunc(func() { close(first) })
+	x.before = func(int) { <-first }
+	s.agent("short", "", `{"planner":{"tool":"planner","mode":"plan"},"max_rounds":50}`)
+	r := s.submit(`{"steps":[{"id":"agent","tool":"short"}]}`, "race")
+	var said, refused sync.Map
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			for k := range 20 {
+				id := fmt.Sprintf("m%d-%d", n, k)
+				_, err := client.Say(ctx(t), s.client, "race", client.Word{ID: id, Text: id})
+				switch fault.CodeOf(err) {
+				case "":
+					said.Store(id, true)
+					heard()
+				case fault.AlreadyFinished, fault.NotFound, fault.InvalidID: // it is over, or has not begun
+					refused.Store(id, true)
+				default:
+					t.Errorf("%s: %v", id, err)
+				}
+			}
+		})
+	}
+	o := s.wait(r)
+	all.Wait()
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	told := map[string]int{}
+	for _, a := range x.asked {
+		for _, m := range messagesOf(t, a["messages"]) {
+			told[m]++
+		}
+	}
+	for id, n := range told {
+		require.Equal(t, 1, n, id)
+		_, no := refused.Load(id)
+		require.False(t, no, "%s was told and refused", id)
+	}
+	said.Range(func(id, _ any) bool {
+		require.Equal(t, 1, told[id.(string)], id)
+		return true
+	})
+	require.Greater(t, len(x.asked), 1)
+}
+
+func messagesOf(t *testing.T, raw json.RawMessage) (ids []string) {
+	t.Helper()
+	var all []struct{ ID string }
+	require.NoError(t, json.Unmarshal(raw, &all))
+	for _, m := range all {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
