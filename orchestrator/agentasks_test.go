@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,9 +58,13 @@ func TestAnAgentTellsTheUser(t *testing.T) {
 	watcher, err := s.client.NewWatcher(ctx(t), "tells")
 	require.NoError(t, err)
 	defer watcher.Close()
+	watched := make(chan struct{})
+	seen := sync.OnceFunc(func() { close(watched) })
+	x.before = func(int) { <-watched } // what is over by then is told no more
 	r := s.submit(`{"steps":[{"id":"a","tool":"tells"}]}`, "tells")
 	told := map[string]client.Event{}
 	require.NoError(t, watcher.Follow(ctx(t), func(e client.Event) {
+		seen()
 		if e.Kind == subjects.EventProgress {
 			told[e.Step] = e
 		}

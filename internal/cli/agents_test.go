@@ -155,3 +155,32 @@ func TestLookingAtAnAgent(t *testing.T) {
 	}
 	require.Regexp(t, `(?m)^succeeded  a  helper  [0-9.]+ m?s$`, stdout)
 }
+
+// What is said to an agent is told to its planner; one that is over hears nothing.
+func TestSayingSomethingToAnAgent(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	hold := holding{asked: make(chan struct{}), goesOn: make(chan struct{})}
+	planning(t, url, hold)
+	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
+	require.Zero(t, code, stderr)
+	_, stderr, code = execute(t, data, `{"steps":[{"id":"a","tool":"helper","arguments":{"by":0}}]}`, "submit", "--run", "r", "-")
+	require.Zero(t, code, stderr)
+	<-hold.asked
+	_, stderr, code = execute(t, data, "", "agents", "say", "r", "In words, please.", "--step", "a", "--id", "m1", "--by", "ann")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "its planner is told with the next request  (id m1)")
+	stdout, stderr, code := execute(t, data, "", "agents", "say", "r", "In words, please.", "--step", "a", "--id", "m1", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.JSONEq(t, `{"id":"m1","round":-1,"already":true}`, stdout)
+	_, stderr, code = execute(t, data, "", "agents", "say", "r", "Hello?")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "has no agent at")
+	close(hold.goesOn)
+	_, stderr, code = execute(t, data, "", "get", "r", "--wait", "1m")
+	require.Zero(t, code, stderr)
+	_, stderr, code = execute(t, data, "", "agents", "say", "r", "Thanks.", "--step", "a")
+	require.Equal(t, 1, code, stderr)
+	require.Contains(t, stderr, "had finished already")
+}

@@ -46,4 +46,20 @@ var ofAgents = []mutant{
 		"agent-selects-any", "a facade has tools selected that no search finds",
 		"agent/definition.go", "slices.BinarySearch(c.Names(), name); !is {", "slices.BinarySearch(c.Names(), name); false && !is {", "./orchestrator", "TestAFacadeWhose",
 	},
+	{
+		"agent-word-lost-at-end", "a loop ends though something was said that no round has taken",
+		"machine/agent.go", "	if !a.unheard() || r.halting(i)", "	if true || r.halting(i)", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-word-costs", "a word takes the output with it where the budget has no room for another round",
+		"machine/agent.go", "	case a.offered != nil && each.state == failed", "	case false && each.state == failed", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-word-told-late", "a word is told in the round that it came in, or in none",
+		"machine/say.go", "		a.said[k].Round = len(a.records)\n", "		a.said[k].Round = len(a.records) - 1\n", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-word-unanswered", "who says something is answered before the record was read",
+		"orchestrator/api_answer.go", "	case x.tell(true):\n", "	case x.tell(true) || machine.Hears(r.machine, x.of) && func() bool { x.record(); s.reply(m, wire.SayReply{ID: asks.ID}.Body()); return true }():\n", "./orchestrator", "TestWhatIsSaid|TestWordsRace",
+	},
 }

@@ -816,7 +816,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"amend-certain", "what follows from an amendment is sent while a list may still make it stale",
-		"machine/run.go", "	r.stops = r.stops || rec.Amendment != nil || rec.Round != nil // from now on the order counts\n", "", "./machine", "Scenarios",
+		"machine/run.go", "	r.stops = r.stops || rec.Amendment != nil || rec.Round != nil || rec.Say != nil // from now on the order counts\n", "", "./machine", "Scenarios",
 	},
 	{
 		"amend-open", "an open plan is over with its steps",
