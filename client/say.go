@@ -19,6 +19,9 @@ type Word struct {
 	// new one.
 	ID   string
 	Text string
+	// Interrupt ends the round that the agent is in: nothing of it starts any more, and calls that are out are cancelled, the
+	// planner's too. Else what runs is left alone.
+	Interrupt bool
 	// By names who says it. It is kept as unverified, unless the server says who asks, and then it is the server's word.
 	By string
 }
@@ -53,7 +56,11 @@ func Say(ctx context.Context, c *Client, run string, w Word) (*Heard, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidValue, err, "what is said")
 	}
-	body, err := wire.SayRequest{Agent: w.Step, ID: w.ID, Say: wire.Say{Content: content, By: w.By}}.Body()
+	said := wire.Say{Content: content, By: w.By}
+	if w.Interrupt {
+		said.Mode = wire.Interrupt
+	}
+	body, err := wire.SayRequest{Agent: w.Step, ID: w.ID, Say: said}.Body()
 	if err != nil {
 		return nil, err
 	}

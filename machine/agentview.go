@@ -36,7 +36,7 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 		list[len(list)-1].Final = true
 	}
 	for n := range list {
-		if n < len(a.records) {
+		if n < len(a.records) && !a.records[n].Void {
 			list[n].Record = a.records[n]
 		}
 	}

@@ -240,6 +240,8 @@ func (r *Run) cancelledError(i int) *fault.Error {
 			return discardedError()
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
+		case sc.round > 0 && agentAround(&r.tree, sc).interrupted(sc):
+			return fault.New(fault.Cancelled, "Cancelled because somebody interrupted the agent '%s'", r.Token(sc.of))
 		case sc.failure != nil:
 			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", r.Token(sc.of), sc.failure.Message)
 		case s.Item > 0 && r.calls[s.Step].halted && !sc.outer.stopping:

@@ -91,6 +91,8 @@ type Round struct {
 	Ends   bool
 	Output *Result
 	Error  *fault.Error
+	// Void says that somebody interrupted the round before it was decided: it has no record.
+	Void bool
 	// Invalid says that the answer could not be used, and Problems why.
 	Invalid  bool
 	Problems []fault.Problem

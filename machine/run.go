@@ -302,7 +302,7 @@ func (r *Run) apply(rec *Record, out *Effects) {
 	case rec.Round != nil:
 		takeRound(r, rec, out)
 	case rec.Say != nil:
-		takeSay(r, rec.Say)
+		takeSay(r, rec.Say, rec.Time, out)
 	}
 	r.admit(rec.Time, out)
 	r.finishIfOver(out)

@@ -121,7 +121,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 	case "round":
 		rec.Round = roundOf(t, d)
 	case "say":
-		rec.Say = &machine.Say{Agent: name, ID: value, Content: []byte(`"a word"`)}
+		rec.Say = &machine.Say{Agent: name, ID: value, Content: []byte(`"a word"`), Interrupt: code == "interrupt"}
 	case "said":
 		var b strings.Builder
 		for _, x := range machine.AllSaid(s.run, s.call(t, d, name, item)) {

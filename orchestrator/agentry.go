@@ -44,7 +44,7 @@ func roundOf(r *run, e entry) *machine.Round {
 // sayOf reads the record of a word to an agent.
 func sayOf(e entry) *machine.Say {
 	s := wire.ParseSay(e.Data)
-	return &machine.Say{Agent: e.rec.Step, ID: e.rec.What, Content: s.Content, By: s.By, Verified: s.Verified}
+	return &machine.Say{Agent: e.rec.Step, ID: e.rec.What, Content: s.Content, Interrupt: s.Mode == wire.Interrupt, By: s.By, Verified: s.Verified}
 }
 
 // ready reports whether a call can be sent as it is: one in a round of an agent is asked about at its gate before, and the
@@ -262,9 +262,11 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 		answer := sourceOf(v.Answer)
 		x.size += answer.size()
 		x.asked = append(x.asked, answer)
-		x.loop.Rounds = append(x.loop.Rounds, agents.Round{
-			Record: r.agents.records[subjects.Iteration(x.name, v.Number)], Said: saidIn(r, of, v.Number),
-		})
+		round := agents.Round{Said: saidIn(r, of, v.Number)}
+		if v.Record != nil {
+			round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
+		}
+		x.loop.Rounds = append(x.loop.Rounds, round)
 		if v.Plan != nil {
 			x.gather(r, v.Number, "", v.Plan, v.Numbers)
 		}
@@ -276,7 +278,7 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 func saidIn(r *run, agent machine.Call, round int) (all []request.Message) {
 	for _, s := range machine.AllSaid(r.machine, agent) {
 		if s.Round == round {
-			all = append(all, request.Message{ID: s.ID, By: s.By, Content: s.Content})
+			all = append(all, request.Message{ID: s.ID, By: s.By, Content: s.Content, Interrupt: s.Interrupt})
 		}
 	}
 	return all

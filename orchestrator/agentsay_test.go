@@ -122,3 +122,49 @@ func messagesOf(t *testing.T, raw json.RawMessage) (ids []string) {
 	}
 	return ids
 }
+
+// TestAnAgentIsInterrupted: what waits in its round is dropped, what is out is given up, its planner's call too, and it asks
+// again at once, by whoever owns the run then.
+func TestAnAgentIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"g","tool":"gate"},{"id":"q","tool":"ask","arguments":{"question":"Which?"}},{"id":"late","tool":"echo","depends_on":["g"],"arguments":{"n":1}}]}`,
+		`{"output":"too late"}`,
+		`{"output":"done"}`)
+	asked, goOn := make(chan int), make(chan struct{})
+	x.before = func(round int) {
+		if asked <- round; round == 1 {
+			<-goOn
+		}
+	}
+	s.agent("stops", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["gate","echo","ask"]}`)
+	interrupt := func(id string) {
+		t.Helper()
+		_, err := client.Say(ctx(t), s.client, "stop", client.Word{Step: "a", ID: id, Text: "Stop that.", Interrupt: true})
+		require.NoError(t, err)
+	}
+	r := s.submit(`{"steps":[{"id":"a","tool":"stops"}]}`, "stop")
+	require.Equal(t, 0, <-asked)
+	<-s.tools.begun
+	s.asked("stop", "a/=0/q")
+	interrupt("m1")
+	require.Equal(t, 1, <-asked, "nobody waits for the gate")
+	s.orchestrator()
+	s.leave()
+	interrupt("m2")
+	require.Equal(t, 2, <-asked, "nor for the planner")
+	close(goOn)
+	close(s.tools.gate)
+	o := s.wait(r)
+	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	codes := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		codes[e.Step] = e.Code
+		require.Contains(t, e.Message, "somebody interrupted the agent 'a'")
+	}
+	require.Equal(t, map[string]fault.Code{"a/=0/g": fault.Cancelled, "a/=0/q": fault.Cancelled, "a/=0/late": fault.Cancelled, "a/=1/=plan": fault.Cancelled}, codes)
+	require.Contains(t, string(x.asked[1]["messages"]), `"id":"m1","mode":"interrupt"`)
+	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"cancelled"`)
+	s.noQuestions()
+}

@@ -327,7 +327,7 @@ func (x *saying) tell(already bool) bool {
 	if i < 0 {
 		return false
 	}
-	if !x.asks.Same(wire.Say{Content: all[i].Content}) {
+	if !x.asks.Same(wire.Say{Content: all[i].Content, Mode: modeOf(all[i].Say)}) {
 		x.s.refuse(x.m, fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).WithHint("take another id"))
 		return true
 	}
@@ -337,6 +337,14 @@ func (x *saying) tell(already bool) bool {
 	}
 	x.s.reply(x.m, reply.Body())
 	return true
+}
+
+// modeOf is the mode of a word.
+func modeOf(s *machine.Say) string {
+	if s.Interrupt {
+		return wire.Interrupt
+	}
+	return ""
 }
 
 // record creates the record, and answers once it was read. Where the run goes to another owner before that, the asker asks

@@ -17,9 +17,11 @@ const MaxSaid = 16 << 10
 // person's: where it stands in the ledger says which round takes it.
 type Say struct {
 	// Content is a text, or a list of parts as language models take them.
-	Content  json.RawMessage `json:"content"`
-	By       string          `json:"by,omitempty"`
-	Verified bool            `json:"verified,omitempty"` // by the server's word
+	Content json.RawMessage `json:"content"`
+	// Mode is Interrupt, or empty for a word that ends nothing.
+	Mode     string `json:"mode,omitempty"`
+	By       string `json:"by,omitempty"`
+	Verified bool   `json:"verified,omitempty"` // by the server's word
 }
 
 // Message writes a word as headers and body.
@@ -38,20 +40,21 @@ func ParseSay(body []byte) Say {
 }
 
 // Same reports whether two words say the same, whoever said it.
-func (s Say) Same(other Say) bool { return sameJSON(s.Content, other.Content) }
+func (s Say) Same(other Say) bool { return s.Mode == other.Mode && sameJSON(s.Content, other.Content) }
 
 // SayRequest is the body of a request to say something to an agent.
 type SayRequest struct {
 	// Agent is the token of its step, ID names the word: the same id again is the same word.
 	Agent string `json:"agent"`
 	ID    string `json:"id"`
-	// Mode is Steer, or empty for the same.
-	Mode string `json:"mode,omitempty"`
 	Say
 }
 
-// Steer is the mode of a word that the next round is told, and that ends nothing.
-const Steer = "steer"
+// The modes of words. Both are told with the next request.
+const (
+	Steer     = "steer"     // ends nothing that runs; the same as none
+	Interrupt = "interrupt" // ends the round that it comes in
+)
 
 // Body writes the request.
 func (r SayRequest) Body() ([]byte, error) {
@@ -80,13 +83,15 @@ func ParseSayRequest(m *nats.Msg) (SayRequest, error) {
 	case !subjects.ValidStepToken(r.Agent) || !subjects.ValidStepID(r.ID):
 		return r, fault.New(fault.InvalidID, "the agent's step %q, or the id %q, is none", text.Clip(r.Agent, 80), text.Clip(r.ID, 80)).
 			WithHint("an id is 1 to 64 of A-Z a-z 0-9 _ -; the steps of a run: stepjet get RUN")
-	case r.Mode != "" && r.Mode != Steer:
+	case r.Mode != "" && r.Mode != Steer && r.Mode != Interrupt:
 		return r, fault.New(fault.InvalidValue, "%q is no mode", text.Clip(r.Mode, 64)).
-			WithHint("leave it out: what is said is told with the next request, and ends nothing that runs")
+			WithHint(`"steer", or leave it out: nothing ends that runs; "interrupt" ends the round`)
 	case !isSaid(r.Content):
 		return r, fault.New(fault.InvalidValue, "nothing is said").WithHint(`"content" is a text, or a list of parts: [{"type": "text", "text": "…"}]`)
 	}
-	r.By = text.Clip(r.By, maxBy)
+	if r.By = text.Clip(r.By, maxBy); r.Mode == Steer {
+		r.Mode = ""
+	}
 	who, err := Requester(m)
 	if r.Verified = who != ""; r.Verified {
 		r.By = who

@@ -15,7 +15,7 @@ import (
 
 func TestSayForms(t *testing.T) {
 	t.Parallel()
-	said := wire.Say{Content: json.RawMessage(`"With my dog."`), By: "ann", Verified: true}
+	said := wire.Say{Content: json.RawMessage(`"With my dog."`), Mode: wire.Interrupt, By: "ann", Verified: true}
 	h, body := said.Message()
 	golden(t, "say", h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		h, body := wire.ParseSay(m.Data).Message()
@@ -23,7 +23,7 @@ func TestSayForms(t *testing.T) {
 	})
 	require.Nil(t, wire.ParseSay([]byte("x")).Content)
 
-	asks := wire.SayRequest{Agent: "trip/=0/book", ID: "m1", Mode: wire.Steer, Say: wire.Say{Content: json.RawMessage(`[{"type":"text","text":"With my dog."}]`), By: "ann", Verified: true}}
+	asks := wire.SayRequest{Agent: "trip/=0/book", ID: "m1", Say: wire.Say{Content: json.RawMessage(`[{"type":"text","text":"With my dog."}]`), Mode: wire.Interrupt, By: "ann", Verified: true}}
 	body, err := asks.Body()
 	require.NoError(t, err)
 	golden(t, "say_request", wire.Versioned(), body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
@@ -51,7 +51,7 @@ func TestWhatIsNotSaid(t *testing.T) {
 		`{"agent":"a","id":"m1"}`:                                                          fault.InvalidValue,
 		`{"agent":"a","id":"m 1","content":"x"}`:                                           fault.InvalidID,
 		`{"agent":"","id":"m1","content":"x"}`:                                             fault.InvalidID,
-		`{"agent":"a","id":"m1","content":"x","mode":"interrupt"}`:                         fault.InvalidValue,
+		`{"agent":"a","id":"m1","content":"x","mode":"stop"}`:                              fault.InvalidValue,
 		`{"agent":"a","id":"m1","content":"` + strings.Repeat("x", wire.MaxSaid) + `"}`:    fault.TooLarge,
 		`{"agent":"a","id":"m1","content":"` + strings.Repeat("x", 2*wire.MaxSaid) + `"}`:  fault.TooLarge,
 		`{"agent":"a","id":"m1","content":"` + strings.Repeat("x", wire.MaxSaid-64) + `"}`: "",

@@ -166,7 +166,9 @@ func (l *Loop) rendered(round int) request.Round {
 			rec.Purpose, rec.TodoSuggestion, rec.Next, rec.Arguments = cmd.Purpose, cmd.TodoSuggestion, cmd.Next, request.Whole(cmd.Arguments)
 		}
 		own++
-		l.came(&rec, came[x.paths[i]], l.Rounds[round].Record.Rest)
+		if r := l.Rounds[round].Record; r != nil { // else somebody interrupted the round before it was decided
+			l.came(&rec, came[x.paths[i]], r.Rest)
+		}
 		rec.Note = l.note(round, x, i, came[x.paths[i]])
 		rec.Result.Object = l.object(round, came[x.paths[i]])
 		out.Records = append(out.Records, rec)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/tool"
@@ -71,7 +72,8 @@ func playRound(t *testing.T, l *agents.Loop, n int) {
 }
 
 // TestAPastSaysAsMuchAsTheRounds: what is asked, decided and answered behind rounds that are past is what it is where all of
-// them are there, whenever they were let go of; over cuts, answers of no use, gates and budgets.
+// them are there, whenever they were let go of; over cuts, answers of no use, words, rounds that were
+// interrupted, gates and budgets.
 func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 	t.Parallel()
 	d := define(t, `"tools":["find","pay",{"tool":"late","needs":{"all":["pay"]}},"process","blackboard"],"max_rounds":90,
@@ -89,7 +91,11 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 			}
 			return l
 		}
-		whole.Rounds = append(whole.Rounds, agents.Round{})
+		var said []request.Message
+		if n%3 == 1 || n%10 == 6 {
+			said = []request.Message{{ID: fmt.Sprintf("m%d", n), Content: json.RawMessage(`"Hurry."`), Interrupt: n%10 == 6}}
+		}
+		whole.Rounds = append(whole.Rounds, agents.Round{Said: said})
 		want, err := fresh(nil).Ask(n, name)
 		require.Nil(t, err)
 		got, err := fresh(past).Ask(n, name)
@@ -113,10 +119,15 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		case n%4 == 3:
 			answer = fmt.Sprintf(`{"steps":[{"id":"h","tool":"process_history"},{"id":"g","tool":"find","arguments":{"of":"$ref:r%d.f"}},{"id":"o","tool":"process"}]}`, (n-3)/4*4)
 		}
-		whole.Rounds[n].Answer = []byte(answer)
+		if whole.Rounds[n].Answer = []byte(answer); n%10 == 5 { // somebody interrupts it before it is decided
+			if n%20 == 5 { // or answered
+				whole.Rounds[n].Answer = nil
+			}
+			continue
+		}
 		for _, with := range []*agents.Past{nil, past} {
 			l := fresh(with)
-			l.Rounds[n] = agents.Round{Answer: []byte(answer)}
+			l.Rounds[n] = agents.Round{Answer: []byte(answer), Said: said}
 			playRound(t, l, n)
 			if with == nil {
 				whole.Rounds[n] = l.Rounds[n]
@@ -131,4 +142,10 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		}
 	}
 	require.Greater(t, cuts, 3)
+	asked, err := whole.Ask(16, name)
+	require.Nil(t, err)
+	part := string(asked.Parts[15].Bytes)
+	require.Contains(t, part, `"records":[{"id":"h","tool":"process_history","arguments":{},"status":"not_run"`, "what was not decided never runs")
+	require.Contains(t, string(asked.Request), `"id":"m16","mode":"interrupt"`)
+	require.NotContains(t, string(asked.Request), "dropped_output")
 }

@@ -62,4 +62,16 @@ var ofAgents = []mutant{
 		"agent-word-unanswered", "who says something is answered before the record was read",
 		"orchestrator/api_answer.go", "	case x.tell(true):\n", "	case x.tell(true) || machine.Hears(r.machine, x.of) && func() bool { x.record(); s.reply(m, wire.SayReply{ID: asks.ID}.Body()); return true }():\n", "./orchestrator", "TestWhatIsSaid|TestWordsRace",
 	},
+	{
+		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
+		"machine/agentview.go", "if n < len(a.records) && !a.records[n].Void {", "if n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
+	},
+	{
+		"agent-interrupt-waits", "an interrupting word waits for what is out",
+		"machine/say.go", "	sc.halt(r, at, out)\n", "", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-interrupt-answer", "an answer that came before an interrupting word is decided all the same",
+		"machine/say.go", "	if r.calls[i].state == closing {\n", "	if r.calls[i].state == closing && !asksPlanner(sc) {\n", "./machine", "Scenarios/agents",
+	},
 }
