@@ -11,6 +11,8 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // TestWhatIsSaidToAnAgent is told to its planner with the next request, by whoever owns the run then, and makes a round
@@ -131,10 +133,11 @@ func TestAnAgentIsInterrupted(t *testing.T) {
 	x := s.plays("planner",
 		`{"steps":[{"id":"g","tool":"gate"},{"id":"q","tool":"ask","arguments":{"question":"Which?"}},{"id":"late","tool":"echo","depends_on":["g"],"arguments":{"n":1}}]}`,
 		`{"output":"too late"}`,
+		`{"steps":[{"id":"e","tool":"echo","arguments":{"n":2}}]}`,
 		`{"output":"done"}`)
 	asked, goOn := make(chan int), make(chan struct{})
 	x.before = func(round int) {
-		if asked <- round; round == 1 {
+		if asked <- round; round == 1 || round == 2 {
 			<-goOn
 		}
 	}
@@ -150,11 +153,19 @@ func TestAnAgentIsInterrupted(t *testing.T) {
 	s.asked("stop", "a/=0/q")
 	interrupt("m1")
 	require.Equal(t, 1, <-asked, "nobody waits for the gate")
-	s.orchestrator()
+	leave := s.orchestrator()
 	s.leave()
 	interrupt("m2")
 	require.Equal(t, 2, <-asked, "nor for the planner")
+	late := wire.Round{Problems: []fault.Problem{{Code: fault.UnknownTool, Message: "decided too late"}}}
+	h, body, err := late.Message()
+	require.NoError(t, err)
+	_, _, err = s.store.Ledger.Create(ctx(t), subjects.RoundRecord(subjects.NewRun("default", "stop"), r.Generation(), "a/=1", 1), h, body, nil)
+	require.NoError(t, err)
+	s.orchestrator() // who renders all rounds anew
+	leave()
 	close(goOn)
+	require.Equal(t, 3, <-asked)
 	close(s.tools.gate)
 	o := s.wait(r)
 	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
@@ -166,5 +177,6 @@ func TestAnAgentIsInterrupted(t *testing.T) {
 	require.Equal(t, map[string]fault.Code{"a/=0/g": fault.Cancelled, "a/=0/q": fault.Cancelled, "a/=0/late": fault.Cancelled, "a/=1/=plan": fault.Cancelled}, codes)
 	require.Contains(t, string(x.asked[1]["messages"]), `"id":"m1","mode":"interrupt"`)
 	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"cancelled"`)
+	require.NotContains(t, string(x.asked[3]["rounds"]), "decided too late", "an interrupted round has no record")
 	s.noQuestions()
 }
