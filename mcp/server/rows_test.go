@@ -32,7 +32,6 @@ func TestMethodsThatAreNotOffered(t *testing.T) {
 	s := w.connect("2025-11-25", nil)
 	_, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "x"})
 	assert.Equal(t, int64(jsonrpc.CodeMethodNotFound), codeOf(t, err))
-	require.Error(t, s.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}))
 }
 
 // A plan that is too large is a result with the code, as all that a model can mend; what is over the bounds of HTTP never
