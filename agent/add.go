@@ -96,8 +96,8 @@ func (f *Facts) finish(p *entryReader) []*Entry {
 }
 
 // Selected reads the entries that the tool of a facade's "select" returned. The facade is not opened where there are
-// problems; their places are in the result. What no search finds, the tools of chains and facades that exclude others can't
-// be selected.
+// problems; their places are in the result. What no search finds, the tools of chains and facades that exclude others
+// can't be selected.
 func (f *Facts) Selected(facade string, result json.RawMessage) ([]*Entry, []fault.Problem) {
 	e := f.Entry(facade)
 	if e == nil || e.facade == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// Answer returns what a call comes to that needs no worker: that of a facade, of what tells of its tools, of a search, of
-// the blackboard and of the account, of a word for the user. is is false for any other entry, and for a facade whose tools another one selects.
-// The facts are those before the call. Errors: invalid_arguments.
+// Answer returns what a call comes to that needs no worker: that of a facade, of what tells of its tools, of a search,
+// of the blackboard and of the account, of a word for the user. is is false for any other entry, and for a facade
+// whose tools another one selects. The facts are those before the call. Errors: invalid_arguments.
 func (f *Facts) Answer(name string, arguments json.RawMessage, account *Account) (result json.RawMessage, err *fault.Error, is bool) {
 	e := f.Entry(name)
 	if e == nil {
@@ -57,7 +57,8 @@ func told(e *Entry, arguments json.RawMessage) (json.RawMessage, *fault.Error) {
 	message := Message(arguments)
 	switch {
 	case message == "" || len(message) > maxTold:
-		return nil, fault.New(fault.InvalidArguments, "the message is a text of 1 to %d bytes", maxTold).WithHint(`write {"message": "…"}`)
+		return nil, fault.New(fault.InvalidArguments, "the message is a text of 1 to %d bytes", maxTold).
+			WithHint(`write {"message": "…"}`)
 	case e.Name == keepsTelling:
 		return quoteJSON(message), nil
 	}

@@ -15,12 +15,12 @@ import (
 type Word struct {
 	// Step is the step that calls the agent, by its token; empty: AgentStep.
 	Step string
-	// ID names the word, by 1 to 64 of [A-Za-z0-9_-]: the same id again is the same word, however often it is said. Empty: a
-	// new one.
+	// ID names the word, by 1 to 64 of [A-Za-z0-9_-]: the same id again is the same word, however often it is said.
+	// Empty: a new one.
 	ID   string
 	Text string
-	// Interrupt ends the round that the agent is in: nothing of it starts any more, and calls that are out are cancelled, the
-	// planner's too. Else what runs is left alone.
+	// Interrupt ends the round that the agent is in: nothing of it starts any more, and calls that are out are cancelled,
+	// the planner's too. Else what runs is left alone.
 	Interrupt bool
 	// By names who says it. It is kept as unverified, unless the server says who asks, and then it is the server's word.
 	By string
@@ -35,12 +35,12 @@ type Heard struct {
 	Already bool
 }
 
-// Say says something to an agent of a run of this client's tenant: its planner is told with the next request, and a loop
-// that would end goes on for it. Once it stands it is told once, unless the agent ends otherwise, as by a timeout or a cancel.
-// Errors: AlreadyFinished for an agent that is over, or in its last round; InvalidID for a step that is none of an agent that
-// has begun; Conflict where something else was said under the id; NotFound for a run that is not under way, InvalidValue,
-// TooLarge for more than 16 KiB, LimitExceeded for more than 1,000 words, Permission, NotReady where no orchestrator
-// answers.
+// Say says something to an agent of a run of this client's tenant: its planner is told with the next request, and a
+// loop that would end goes on for it. Once it stands it is told once, unless the agent ends otherwise, as by a timeout
+// or a cancel. Errors: AlreadyFinished for an agent that is over, or in its last round; InvalidID for a step that is
+// none of an agent that has begun; Conflict where something else was said under the id; NotFound for a run that is not
+// under way, InvalidValue, TooLarge for more than 16 KiB, LimitExceeded for more than 1,000 words, Permission,
+// NotReady where no orchestrator answers.
 func Say(ctx context.Context, c *Client, run string, w Word) (*Heard, error) {
 	name, err := c.name(run)
 	if err != nil {

@@ -88,7 +88,8 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 	for i := 0; i < len(segments) && ok; i++ {
 		x := &segments[i]
 		if i > 0 && s.Agent() != nil && s.Repeat == nil {
-			if sc == nil || i+1 == len(segments) || isItem != (s.ForEach != nil) || x.Kind != subjects.IterationSegment || x.Number >= mostRounds(s.Agent()) {
+			if sc == nil || i+1 == len(segments) || isItem != (s.ForEach != nil) ||
+				x.Kind != subjects.IterationSegment || x.Number >= mostRounds(s.Agent()) {
 				return nil, false, false
 			}
 			i++

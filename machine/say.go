@@ -46,8 +46,8 @@ func takeSay(r *Run, s *Say, at time.Time, out *Effects) {
 	}
 }
 
-// interrupt lets nothing more start in the round that an agent is in. The next one begins once all that is out is decided; a
-// planner's answer that is not decided yet means nothing.
+// interrupt lets nothing more start in the round that an agent is in. The next one begins once all that is out is
+// decided; a planner's answer that is not decided yet means nothing.
 func (a *rounds) interrupt(r *Run, i int, at time.Time, out *Effects) {
 	sc := a.current()
 	a.cut = append(a.cut, sc)
@@ -64,8 +64,8 @@ func (a *rounds) interrupt(r *Run, i int, at time.Time, out *Effects) {
 // interrupted reports whether somebody has interrupted a round in one of its scopes.
 func (a *rounds) interrupted(sc *scope) bool { return slices.Contains(a.cut, sc) }
 
-// broken goes on with an agent whose round somebody has interrupted. One that was not decided is none of those that count
-// as of no use.
+// broken goes on with an agent whose round somebody has interrupted. One that was not decided is none of those that
+// count as of no use.
 func (a *rounds) broken(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	if asksPlanner(sc) {
 		a.records = append(a.records, &Round{Scope: sc.token, Void: true})
@@ -73,12 +73,13 @@ func (a *rounds) broken(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	a.further(r, i, at, out)
 }
 
-// Hears reports whether an agent has begun, and its loop goes on: what is said to it then is told in its next round, or,
-// where none follows by then, makes one follow.
+// Hears reports whether an agent has begun, and its loop goes on: what is said to it then is told in its next round,
+// or, where none follows by then, makes one follow.
 func Hears(r *Run, agent Call) bool {
 	a := agentAt(&r.tree, agent)
 	i, ok := r.index(agent)
-	return ok && a != nil && a.entered > 0 && !r.calls[i].state.terminal() && !r.halting(i) && (!a.current().stopping || a.interrupted(a.current())) && a.ending == nil &&
+	return ok && a != nil && a.entered > 0 && !r.calls[i].state.terminal() && !r.halting(i) &&
+		(!a.current().stopping || a.interrupted(a.current())) && a.ending == nil &&
 		len(a.said) < MaxSaid && len(a.records) < r.stepOf(i).Agent().MaxRounds-a.asking()
 }
 

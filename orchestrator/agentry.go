@@ -44,7 +44,9 @@ func roundOf(r *run, e entry) *machine.Round {
 // sayOf reads the record of a word to an agent.
 func sayOf(e entry) *machine.Say {
 	s := wire.ParseSay(e.Data)
-	return &machine.Say{Agent: e.rec.Step, ID: e.rec.What, Content: s.Content, Interrupt: s.Mode == wire.Interrupt, By: s.By, Verified: s.Verified}
+	return &machine.Say{
+		Agent: e.rec.Step, ID: e.rec.What, Content: s.Content, Interrupt: s.Mode == wire.Interrupt, By: s.By, Verified: s.Verified,
+	}
 }
 
 // ready reports whether a call can be sent as it is: one in a round of an agent is asked about at its gate before, and the
@@ -104,8 +106,8 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	return false
 }
 
-// question returns what asks the gate of a step that asks a person, in a round of an agent, and how many bytes that reads:
-// what it returns is what the step fails with. Anywhere else there is none.
+// question returns what asks the gate of a step that asks a person, in a round of an agent, and how many bytes that
+// reads: what it returns is what the step fails with. Anywhere else there is none.
 func (ag *agentry) question(r *run, q machine.Question) (gate func(context.Context) *fault.Error, size int64) {
 	of, round, _, inRound := machine.RoundAround(r.machine, q.Call)
 	if !inRound || q.Kind != outcome.Ask {

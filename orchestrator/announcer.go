@@ -125,15 +125,16 @@ func (a *announcer) progress(r *run, of subjects.Attempt, p outcome.Progress) {
 	})
 }
 
-// says tells what an agent's planner says to the user by a call; nothing for an empty text. All of it stands in the call's
-// record, where it is to stay.
+// says tells what an agent's planner says to the user by a call; nothing for an empty text. All of it stands in the
+// call's record, where it is to stay.
 func (a *announcer) says(r *run, d machine.Dispatch, message string) {
 	p, ok := wire.ParseProgress(wire.ProgressBody(outcome.Progress{Message: strings.Join(strings.Fields(message), " ")}))
 	if message == "" || !ok {
 		return
 	}
 	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
-		return wire.ProgressEvent{Run: r.id.Plain(), Step: r.token(d.Call), Tool: r.step(d.Step).Tool, Attempt: d.Attempt, Progress: p}.Body()
+		tool := r.step(d.Step).Tool
+		return wire.ProgressEvent{Run: r.id.Plain(), Step: r.token(d.Call), Tool: tool, Attempt: d.Attempt, Progress: p}.Body()
 	})
 }
 

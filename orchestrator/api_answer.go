@@ -299,7 +299,8 @@ func (s *api) say(l *loop, m *nats.Msg, id subjects.Run) {
 	x := &saying{s: s, l: l, m: m, r: r, asks: asks}
 	there := false
 	if x.of, there = r.machine.Find(asks.Agent); !there || machine.Rounds(r.machine, x.of) == nil {
-		s.refuse(m, fault.New(fault.InvalidID, "run '%s' has no agent at %q, or it has not begun", id.Plain(), text.Clip(asks.Agent, 80)).
+		const none = "run '%s' has no agent at %q, or it has not begun"
+		s.refuse(m, fault.New(fault.InvalidID, none, id.Plain(), text.Clip(asks.Agent, 80)).
 			WithHint("name the step that calls it; which go on: stepjet get %s", id.Plain()))
 		return
 	}
@@ -314,9 +315,11 @@ func (s *api) say(l *loop, m *nats.Msg, id subjects.Run) {
 
 func (x *saying) unheard() error {
 	if len(machine.AllSaid(x.r.machine, x.of)) >= machine.MaxSaid {
-		return fault.New(fault.LimitExceeded, "the agent was said %d things", machine.MaxSaid).WithHint("say several things at a time")
+		return fault.New(fault.LimitExceeded, "the agent was said %d things", machine.MaxSaid).
+			WithHint("say several things at a time")
 	}
-	return fault.New(fault.AlreadyFinished, "the agent %s hears nothing any more: it is over, or in its last round", x.asks.Agent).
+	const deaf = "the agent %s hears nothing any more: it is over, or in its last round"
+	return fault.New(fault.AlreadyFinished, deaf, x.asks.Agent).
 		WithHint("see what it came to: stepjet get %s", x.r.id.Plain())
 }
 
@@ -328,7 +331,8 @@ func (x *saying) tell(already bool) bool {
 		return false
 	}
 	if !x.asks.Same(wire.Say{Content: all[i].Content, Mode: modeOf(all[i].Say)}) {
-		x.s.refuse(x.m, fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).WithHint("take another id"))
+		x.s.refuse(x.m, fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).
+			WithHint("take another id"))
 		return true
 	}
 	reply := wire.SayReply{Run: x.r.id.Plain(), Agent: x.asks.Agent, ID: x.asks.ID, Already: already}
@@ -347,8 +351,8 @@ func modeOf(s *machine.Say) string {
 	return ""
 }
 
-// record creates the record, and answers once it was read. Where the run goes to another owner before that, the asker asks
-// again.
+// record creates the record, and answers once it was read. Where the run goes to another owner before that, the asker
+// asks again.
 func (x *saying) record() {
 	r, key, answered := x.r, wordOf{x.asks.Agent, x.asks.ID}, false
 	once := func(answer func()) {

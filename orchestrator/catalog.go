@@ -176,8 +176,8 @@ func (c *catalog) Group(role string) (tools []string, ok bool) {
 // Groups returns the roles of all groups, sorted.
 func (c *catalog) Groups() []string { return c.roles.Groups() }
 
-// Searchable returns what an agent's search looks through: tools that the run may call, and templates of such. No search
-// finds an agent, nor a template that calls one: who is called by whom is to be seen when an agent is applied.
+// Searchable returns what an agent's search looks through: tools that the run may call, and templates of such. No
+// search finds an agent, nor a template that calls one: who is called by whom is to be seen when an agent is applied.
 func (c *catalog) Searchable(role string) []string {
 	free := *c
 	free.permits, free.listed = nil, true
@@ -285,7 +285,8 @@ func (g *registry) check(ctx context.Context, d *tool.Definition) (r plan.Report
 }
 
 // read has something read against the catalog, which reports whether it has no problems: again where a tool that it
-// misses was registered a moment ago and has not come here yet, since the registry's own word counts, and where an agent asks for groups.
+// misses was registered a moment ago and has not come here yet, since the registry's own word counts, and where an
+// agent asks for groups.
 func (c *catalog) read(ctx context.Context, what func() bool) error {
 	var set *groups.Set
 	again := func() bool {

@@ -159,7 +159,11 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	}
 	var p *plan.Plan
 	var report plan.Report
-	if err := catalog.read(ctx, func() bool { p, report = plan.ParseLimited(asked.body, catalog, limits); return p != nil }); err != nil {
+	err = catalog.read(ctx, func() bool {
+		p, report = plan.ParseLimited(asked.body, catalog, limits)
+		return p != nil
+	})
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	start := &wire.Start{Problems: report.Problems, Warnings: report.Warnings}

@@ -42,7 +42,8 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.deadLetters = &deadLetters{env: e, values: l.values}
 	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer}
 	l.questions = &questions{
-		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry, runs: l.runs, cursors: l.cursors, reg: reg,
+		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry,
+		runs: l.runs, cursors: l.cursors, reg: reg,
 	}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,

@@ -69,25 +69,29 @@ func (r SayRequest) Body() ([]byte, error) {
 // sayKeys are the members that a request may have.
 var sayKeys = []string{"agent", "id", "mode", "content", "by", "verified"}
 
-// ParseSayRequest reads the request, and what the server says of who made it. Errors: InvalidValue, which says how it is
-// written; InvalidID; TooLarge for more than MaxSaid; Permission for a header that hides who asks (Requester).
+// ParseSayRequest reads the request, and what the server says of who made it. Errors: InvalidValue, which says how it
+// is written; InvalidID; TooLarge for more than MaxSaid; Permission for a header that hides who asks (Requester).
 func ParseSayRequest(m *nats.Msg) (SayRequest, error) {
 	var r SayRequest
-	if len(m.Data) > MaxSaid+1024 || len(m.Data) > MaxSaid && json.Unmarshal(m.Data, &r) == nil && len(r.Content) > MaxSaid {
-		return r, fault.New(fault.TooLarge, "what is said has more than %d bytes", MaxSaid).WithHint("say where the rest is to be found")
+	if len(m.Data) > MaxSaid+1024 ||
+		len(m.Data) > MaxSaid && json.Unmarshal(m.Data, &r) == nil && len(r.Content) > MaxSaid {
+		return r, fault.New(fault.TooLarge, "what is said has more than %d bytes", MaxSaid).
+			WithHint("say where the rest is to be found")
 	}
 	if err := readOnce(m.Data, "what is said", sayKeys, &r); err != nil {
 		return r, err.WithHint(`write {"agent": "a", "id": "m1", "content": "With my dog."}`)
 	}
 	switch {
 	case !subjects.ValidStepToken(r.Agent) || !subjects.ValidStepID(r.ID):
-		return r, fault.New(fault.InvalidID, "the agent's step %q, or the id %q, is none", text.Clip(r.Agent, 80), text.Clip(r.ID, 80)).
+		return r, fault.New(fault.InvalidID, "the agent's step %q, or the id %q, is none",
+			text.Clip(r.Agent, 80), text.Clip(r.ID, 80)).
 			WithHint("an id is 1 to 64 of A-Z a-z 0-9 _ -; the steps of a run: stepjet get RUN")
 	case r.Mode != "" && r.Mode != Steer && r.Mode != Interrupt:
 		return r, fault.New(fault.InvalidValue, "%q is no mode", text.Clip(r.Mode, 64)).
 			WithHint(`"steer", or leave it out: nothing ends that runs; "interrupt" ends the round`)
 	case !isSaid(r.Content):
-		return r, fault.New(fault.InvalidValue, "nothing is said").WithHint(`"content" is a text, or a list of parts: [{"type": "text", "text": "…"}]`)
+		return r, fault.New(fault.InvalidValue, "nothing is said").
+			WithHint(`"content" is a text, or a list of parts: [{"type": "text", "text": "…"}]`)
 	}
 	if r.By = text.Clip(r.By, maxBy); r.Mode == Steer {
 		r.Mode = ""
@@ -103,7 +107,8 @@ func ParseSayRequest(m *nats.Msg) (SayRequest, error) {
 func isSaid(content json.RawMessage) bool {
 	var words string
 	var parts []json.RawMessage
-	return json.Unmarshal(content, &words) == nil && words != "" || json.Unmarshal(content, &parts) == nil && len(parts) > 0
+	return json.Unmarshal(content, &words) == nil && words != "" ||
+		json.Unmarshal(content, &parts) == nil && len(parts) > 0
 }
 
 // SayReply is the answer to a request to say something: it stands, and is taken by a round.

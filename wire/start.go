@@ -30,8 +30,8 @@ type Start struct {
 	// orchestrator that doesn't know of it would look for results there; so the record has a version that it leaves
 	// alone.
 	Bucket string `json:"bucket,omitempty"`
-	// Groups are the tools of the groups that agents of the run name, and Search what their searches for tools look through,
-	// by roles, as of its start; the role of all tools is empty.
+	// Groups are the tools of the groups that agents of the run name, and Search what their searches for tools look
+	// through, by roles, as of its start; the role of all tools is empty.
 	Groups map[string][]string `json:"groups,omitempty"`
 	Search map[string][]string `json:"search,omitempty"`
 	// Permits say what the run may call, where it was submitted with permissions; nil for everything.

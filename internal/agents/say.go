@@ -13,8 +13,8 @@ func say(t Terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use: "say RUN TEXT", Short: "Say something to an agent while it runs",
 		Long: `Tells the planner of an agent something with its next request. What runs goes on, but with
---interrupt; a loop that would end goes on for it. What is said stands once this returns; said again under the same --id it is the
-same word. An agent that is over, or in its last round, hears nothing any more: exit code 1.`,
+--interrupt; a loop that would end goes on for it. What is said stands once this returns; said again
+under the same --id it is the same word. An agent that is over, or in its last round, hears nothing any more: exit code 1.`,
 		Example: `  stepjet agents say order-42 "Actually, I'll be traveling with my dog."
   stepjet agents say order-42 "In German, please." --step write --id m1`,
 		Args: cobra.ExactArgs(2),
@@ -41,7 +41,8 @@ same word. An agent that is over, or in its last round, hears nothing any more: 
 	}
 	c.Flags().StringVar(&w.Step, "step", Step, "the `step` that calls the agent")
 	c.Flags().StringVar(&w.ID, "id", "", "names what is said; default: a new `id`")
-	c.Flags().BoolVar(&w.Interrupt, "interrupt", false, "end the round that it is in: what waits is dropped, what runs is cancelled")
+	c.Flags().BoolVar(&w.Interrupt, "interrupt", false,
+		"end the round that it is in: what waits is dropped, what runs is cancelled")
 	c.Flags().StringVar(&w.By, "by", "", "who says it; default: nobody is `name`d")
 	return c
 }

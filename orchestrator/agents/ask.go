@@ -217,7 +217,8 @@ func (l *Loop) notSelected(round int, e *agent.Entry, selected json.RawMessage) 
 	if len(bad) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("'%s' was not opened: what '%s' selected for it can't be used: %s: %s", e.Name, e.Selects(), bad[0].Path, bad[0].Message)
+	const note = "'%s' was not opened: what '%s' selected for it can't be used: %s: %s"
+	return fmt.Sprintf(note, e.Name, e.Selects(), bad[0].Path, bad[0].Message)
 }
 
 // object is the name by which a planner reads on in a result of which it is shown a preview; empty where it can't.

@@ -91,5 +91,7 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		p := r.Problems[0]
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
-	return &plan.Agent{Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time}
+	return &plan.Agent{
+		Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time,
+	}
 }

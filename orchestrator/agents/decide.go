@@ -32,8 +32,10 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 		x.report.Problems = append(tooLong(scope, x), l.tooMany(round, x)...)
 	}
 	if l.Final && x.answer != nil && x.answer.Fragment != nil {
-		x.report.Problems = append(x.report.Problems, fault.Problem{Code: fault.InvalidValue, Message: "the last answer makes calls, and nothing runs any more",
-			Hint: `answer with an "output", or with text`})
+		x.report.Problems = append(x.report.Problems, fault.Problem{
+			Code: fault.InvalidValue, Message: "the last answer makes calls, and nothing runs any more",
+			Hint: `answer with an "output", or with text`,
+		})
 	}
 	if len(x.report.Problems) > 0 {
 		return &wire.Round{Problems: x.report.Problems}, nil

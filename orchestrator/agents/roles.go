@@ -13,7 +13,8 @@ import (
 // MostSearched is the most tools that a search looks through: a run freezes all of them.
 const MostSearched = 1_000
 
-// Roles are the groups of tools of one moment, as the agents that a plan can reach ask for them. It is for one goroutine.
+// Roles are the groups of tools of one moment, as the agents that a plan can reach ask for them. It is for one
+// goroutine.
 type Roles struct {
 	set    *group.Set // nil: not read yet
 	wanted bool
@@ -55,7 +56,8 @@ func (r *Roles) Groups() []string {
 	return r.set.Roles()
 }
 
-// Searchable returns what searches look through: the tools of a group, or all where the role is empty, that may be found.
+// Searchable returns what searches look through: the tools of a group, or all where the role is empty, that may be
+// found.
 func (r *Roles) Searchable(role string, all func() []string, mayBeFound func(tool string) bool) []string {
 	found, known := r.found[role]
 	if !known {
@@ -65,8 +67,8 @@ func (r *Roles) Searchable(role string, all func() []string, mayBeFound func(too
 	return found
 }
 
-// Frozen returns what a run keeps of groups: the tools of the roles that its agents name, and those that their searches look
-// through, by roles; nil for nothing.
+// Frozen returns what a run keeps of groups: the tools of the roles that its agents name, and those that their
+// searches look through, by roles; nil for nothing.
 func (r *Roles) Frozen() FrozenRoles {
 	f := FrozenRoles{}
 	if len(r.tools) > 0 {
@@ -93,8 +95,8 @@ func (f FrozenRoles) Groups() []string { return slices.Sorted(maps.Keys(f.Roles)
 // Searchable returns what searches look through.
 func (f FrozenRoles) Searchable(role string) []string { return f.Search[role] }
 
-// SearchesOf returns the roles that an agent's searches are for; an empty one is all tools, of which its facades may have
-// some selected, too.
+// SearchesOf returns the roles that an agent's searches are for; an empty one is all tools, of which its facades may
+// have some selected, too.
 func SearchesOf(a *agent.Definition) (roles []string) {
 	for _, e := range a.Entries() {
 		if role, is := e.Searches(); is {
