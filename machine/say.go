@@ -31,7 +31,7 @@ type Said struct {
 // takeSay takes a word to an agent. One that has not begun, or whose loop is over, hears nothing any more.
 func takeSay(r *Run, s *Say, at time.Time, out *Effects) {
 	c, there := r.Find(s.Agent)
-	if !there || !Hears(r, c) {
+	if !there || len(s.Content) == 0 || !Hears(r, c) {
 		return
 	}
 	a := agentAt(&r.tree, c)

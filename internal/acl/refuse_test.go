@@ -98,9 +98,9 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 	other := append(lookOther, actOther...)
 	records := []string{subjects.StepRecord(attempt(ours, "fetch"), 1), subjects.ClaimRecord(attempt(theirs, "fetch"), 1),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "fetch"), 1)), subjects.DirectGet("KV_runs_0", "$KV.runs_0.>")}
-	approve, answer := []string{subjects.API(ours, subjects.VerbApprove)}, []string{subjects.API(ours, subjects.VerbAnswer)}
+	approve, answer := []string{subjects.API(ours, subjects.VerbApprove)}, []string{subjects.API(ours, subjects.VerbAnswer), subjects.API(ours, subjects.VerbSay)}
 	amend := []string{subjects.API(ours, subjects.VerbAmend)}
-	other = append(other, subjects.API(theirs, subjects.VerbApprove), subjects.API(theirs, subjects.VerbAnswer), subjects.API(theirs, subjects.VerbAmend))
+	other = append(other, subjects.API(theirs, subjects.VerbApprove), subjects.API(theirs, subjects.VerbAnswer), subjects.API(theirs, subjects.VerbAmend), subjects.API(theirs, subjects.VerbSay))
 	must := map[string][]string{
 		"worker-search": join(nobody(), forTools(), records, lookOurs, actOurs, other, approve, answer, amend),
 		"agent-acme":    join(nobody(), forTools(), records, ofWorkers(), other, approve),
@@ -264,6 +264,7 @@ func TestWhoMayApprove(t *testing.T) {
 	for role, g := range grants {
 		require.Equal(t, role == acl.Approver, slices.Contains(g.Publishes(), approve), role)
 		require.Equal(t, role == acl.Agent, slices.Contains(g.Publishes(), answer), role)
+		require.Equal(t, role == acl.Agent, slices.Contains(g.Publishes(), subjects.TenantAPIFilter("acme", subjects.VerbSay)), role)
 		amends := slices.Contains(g.Publishes(), subjects.TenantAPIFilter("acme", subjects.VerbAmend))
 		require.Equal(t, role == acl.Agent || role == acl.Approver, amends, role)
 		approved := subjects.TenantAPIFilter("acme", subjects.VerbAmendApproved)
