@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 	return x
 }
 
-// TestRoundsAreReadInAnyOrder: the same records, however they come, lead to the same outcome.
+// TestRoundsAreReadInAnyOrder: the same records, words to the agent among them, lead to the same outcome however they come.
 func TestRoundsAreReadInAnyOrder(t *testing.T) {
 	t.Parallel()
 	p, report := plan.ParseLimited([]byte(`{"steps":[{"id":"a","tool":"agent"},{"id":"b","tool":"t","arguments":{"x":"$ref:a"}}]}`), nil, plan.Limits{Templates: agents})
@@ -87,9 +88,15 @@ func TestRoundsAreReadInAnyOrder(t *testing.T) {
 			ok("a/=0/=plan", `{}`),
 			{Round: &machine.Round{Scope: "a/=0", Contracts: contracts, Plan: fragment(`{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t","arguments":{"x":"$ref:x"}}]}`)}},
 			ok("a/=0/x", `{"n":1}`), ok("a/=0/y", `2`),
+			{Say: &machine.Say{Agent: "a", ID: "m1", Content: []byte(`"Hurry."`)}},
 			ok("a/=1/=plan", `{}`),
-			{Round: &machine.Round{Scope: "a/=1", Contracts: contracts, Earlier: []machine.Earlier{{Step: "r0", Round: 0, IDs: []string{"x"}}},
+			{Say: &machine.Say{Agent: "a", ID: "m2", Content: []byte(`"No."`), Interrupt: true}},
+			ok("a/=2/=plan", `{}`),
+			{Say: &machine.Say{Agent: "a", ID: "m3", Content: []byte(`"Well."`)}},
+			{Round: &machine.Round{Scope: "a/=2", Contracts: contracts, Earlier: []machine.Earlier{{Step: "r0", Round: 0, IDs: []string{"x"}}},
 				Plan: fragment(`{"steps":[{"id":"z","value":{"$calc":"$ref:r0.x.n + 1"}},{"id":"r0","tool":"r0"}],"output":{"n":"$ref:z"}}`)}},
+			ok("a/=3/=plan", `{}`),
+			{Round: &machine.Round{Scope: "a/=3", Contracts: contracts, Ends: true, Output: &machine.Result{Value: []byte(`{"n":2}`)}}},
 			ok(b, `3`),
 		}
 		all[len(all)-1].Result.Token = nil
@@ -110,6 +117,13 @@ func TestRoundsAreReadInAnyOrder(t *testing.T) {
 		}
 		if !r.Finished() {
 			t.Fatalf("not over where %d records come late", shift)
+		}
+		heard := ""
+		for _, s := range machine.AllSaid(r, machine.Call{}) {
+			heard += fmt.Sprintf(" %s:%d", s.ID, s.Round)
+		}
+		if heard != " m1:2 m2:2 m3:3" {
+			t.Fatalf("where %d records come late, the agent heard%s", shift, heard)
 		}
 		got := string(r.Outcome("r", r.Value).JSON())
 		if want == "" {
