@@ -82,6 +82,7 @@ type truth struct {
 	readBacks  map[string]time.Duration // by process and subject: when there was no record
 	planChecks map[string]time.Duration // by process: when the plan stood
 	amendments *simAmendments           // of a plan that comes in parts
+	words      *simWords
 	document   []byte
 	outcome    []byte // that history was given
 }
@@ -120,7 +121,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		x := &truth{
 			id: rec.Run, gen: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
-			told: map[string]bool{}, args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
+			told: map[string]bool{}, words: newSimWords(), args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
 		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.simTemplatesOf()})
 		x.agent = t.agents[x.digest]
@@ -155,6 +156,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.w.stats["stop record"]++
 	case rec.Kind == subjects.RoundKind:
 		t.roundRecorded(x, rec)
+	case rec.Kind == subjects.SayKind:
+		t.sayRecorded(x, rec, e.Data)
 	case rec.Kind == subjects.AnswerKind:
 		t.answerRecorded(x, rec, e)
 	case rec.Kind == subjects.AmendKind:
@@ -183,7 +186,7 @@ func (x *truth) tooLate(a subjects.Attempt, err *fault.Error) {
 // mayComeLate reports whether a record may be created though its run was purged: then it is an orphan. Only starts and
 // stops are under the fence of their plan; of the others, a request that is tried again may find all gone.
 func mayComeLate(rec subjects.Record) bool {
-	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind || rec.Kind == subjects.AmendKind || rec.Kind == subjects.RoundKind
+	return rec.Kind == subjects.StepKind || rec.Kind == subjects.AnswerKind || rec.Kind == subjects.ToldKind || rec.Kind == subjects.AmendKind || rec.Kind == subjects.RoundKind || rec.Kind == subjects.SayKind
 }
 
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
@@ -377,6 +380,9 @@ func (t *truths) published(subject string, body []byte) {
 func (t *truths) answered(m *nats.Msg) {
 	t.checkI10(m.Subject, m.Data)
 	t.amendAnswered(m)
+	if t.sayAnswered(m) {
+		return
+	}
 	r := wire.ParseResult(m.Header, m.Data)
 	switch {
 	case r.Error == nil:
