@@ -216,7 +216,9 @@ func (c *upkeep) registrations(ctx context.Context, lost map[string]tool.Registe
 }
 
 // consumers makes those that tools lack, and looks after those that no tool has, once they have been there for a while.
+// Those of a stream that is gone wait for a check that finds it made anew.
 func (c *upkeep) consumers(ctx context.Context) {
+	gone := map[int]bool{}
 	owned := map[queueKey]bool{}
 	strange := map[queueKey]bool{}
 	there := map[queueKey]bool{}
@@ -227,6 +229,7 @@ func (c *upkeep) consumers(ctx context.Context) {
 				c.failed = append(c.failed, err)
 				return
 			}
+			gone[shard] = true
 			continue
 		}
 		for name := range names {
@@ -243,7 +246,7 @@ func (c *upkeep) consumers(ctx context.Context) {
 		}
 		key := queueKey{t.Shard, subjects.Durable(name)}
 		owned[key] = true
-		if !there[key] && c.owns(name) {
+		if !there[key] && !gone[t.Shard] && c.owns(name) {
 			c.did("created the consumer of "+name+", which was gone", c.s.Queue.ensureConsumer(ctx, t))
 		}
 	}

@@ -81,6 +81,25 @@ func TestUpkeepMendsWhatWasTaken(t *testing.T) {
 	}, 2*time.Minute, 50*time.Millisecond)
 }
 
+// Whoever looks after a tool leaves its stream to the one that looks after streams, who says so: it would create it by
+// the way, with the tool's consumer, and only that would be told.
+func TestUpkeepOfAToolCreatesNoStream(t *testing.T) {
+	t.Parallel()
+	k := keep(t, kv.Config{})
+	register(t, k.Store, "echo", 8)
+	k.well()
+	require.NotZero(t, subjects.ToolPartition("echo"))
+	require.NoError(t, k.js.DeleteStream(ctx(t), "STEPS_0"))
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		mended, err := k.up.Check(ctx(t), func(partition int) bool { return partition != 0 })
+		require.NoError(t, err)
+		require.Empty(t, mended)
+	}
+	require.NotContains(t, streams(t, k.js), "STEPS_0")
+	k.until("created the stream STEPS_0, which was gone")
+	k.well()
+}
+
 // A look finds out that a step stream lost what lay in it, also where somebody has put a sentinel there again since,
 // and not where a sentinel was renewed.
 func TestALookFindsLostSteps(t *testing.T) {

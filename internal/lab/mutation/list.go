@@ -125,6 +125,10 @@ var mutants = append([]mutant{
 		"kv/upkeep.go", "		if began || bad == nil && known && was != life {", "		if began || bad == nil && known && was != life && was == life {", "./kv", "TestALook",
 	},
 	{
+		"stream-by-the-way", "who looks after a tool creates its stream too, and tells of the consumer alone",
+		"kv/upkeep.go", "!there[key] && !gone[t.Shard] && c.owns(name)", "!there[key] && c.owns(name)", "./kv", "TestUpkeepOfATool",
+	},
+	{
 		"lost-at-work", "after a purge, steps are sent again that a worker may be at",
 		"orchestrator/reconciler.go", "		return !lost || f.lane.window.slowest > gone\n", "		return !lost\n", "./orchestrator", "TestWhatAWorkerMayBeAt",
 	},
