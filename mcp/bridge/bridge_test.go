@@ -361,10 +361,11 @@ func TestAChangedDefinitionIsHeld(t *testing.T) {
 	s := testServer(dir)
 	w := start(t, map[string]any{"web": webServer(t, s, true, nil)})
 	w.succeeds("web_echo", `{}`)
-	changedAt := time.Now()
-	add(s, "echo", "Returns what it is given, and more.", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return textOf("new"), nil
-	})
+	change := func(description string) {
+		add(s, "echo", description, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return textOf("new"), nil
+		})
+	}
 	echo := func() *bridged {
 		for _, one := range w.bridge.tools {
 			if one.name == "echo" {
@@ -373,8 +374,18 @@ func TestAChangedDefinitionIsHeld(t *testing.T) {
 		}
 		return nil
 	}()
-	w.eventually("it is held", func() bool { return echo.gate.Closed() })
-	t.Logf("held after %s", time.Since(changedAt))
+	for try := 1; ; try++ {
+		changedAt := time.Now()
+		change("Returns what it is given, and more.")
+		w.eventually("it is held", func() bool { return echo.gate.Closed() })
+		took := time.Since(changedAt)
+		if took <= 2*time.Second {
+			break
+		}
+		require.Less(t, try, 5, "it was held after %s: a machine that is busy once is excused, but not always", took)
+		change("Returns what it is given.")
+		w.eventually("it is as it was agreed to", func() bool { return !echo.gate.Closed() })
+	}
 	require.NotEmpty(t, echo.held())
 	require.Equal(t, `"x"`, w.succeeds("web_text", `{"text":"x"}`), "the others go on")
 	run, err := w.Client().Submit(w.ctx(), []byte(`{"steps":[{"id":"s","tool":"web_echo"}]}`), client.SubmitOptions{})

@@ -3,7 +3,9 @@ package bridge
 import (
 	"context"
 	"log/slog"
+	"time"
 
+	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/mcp/servers"
 	"github.com/stepjet/stepjet/mcp/session"
 )
@@ -50,5 +52,34 @@ func (u *upstream) comparing(log *slog.Logger) func(context.Context, *session.Se
 		}
 		u.settle()
 		return nil
+	}
+}
+
+// settling is how long the changes of a list are gathered: servers tell of each tool by itself. A look that failed is had
+// again after such a pause, which doubles up to mostBetween.
+const settling, mostBetween = time.Second, 30 * time.Second
+
+// gather looks once for all news that come within settling of the first, until ctx ends. It waits no longer however many
+// come: a tool that has changed is to be held within 2 s. A look that failed is had again, since nobody tells twice.
+func gather(ctx context.Context, news <-chan struct{}, look func() (ok bool)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-news:
+		}
+		pauses := backoff.Between(settling, mostBetween)
+		for pause := settling; ; pause = pauses.Next() {
+			if !backoff.Pause(ctx, pause) {
+				return
+			}
+			select { // what came meanwhile is looked at now
+			case <-news:
+			default:
+			}
+			if look() {
+				break
+			}
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/mcp/servers"
@@ -70,30 +69,19 @@ func (u *upstream) changed() {
 	}
 }
 
-// settling is how long the changes of a list are gathered: servers tell of each tool by itself.
-const settling = time.Second
-
 // follow looks at the server's list again whenever it changes, until the bridge ends.
 func (u *upstream) follow() {
-	for {
-		select {
-		case <-u.ctx.Done():
-			return
-		case <-u.nudge:
+	gather(u.ctx, u.nudge, func() bool {
+		s := u.any()
+		if s == nil {
+			return true // the next connection is compared before it is used
 		}
-		if !backoff.Pause(u.ctx, settling) {
-			return
+		err := u.compare(u.ctx, s)
+		if err != nil && u.ctx.Err() == nil {
+			u.log.Warn("the changed tools of an MCP server can't be listed; that is tried again", "server", u.entry.Name, "error", err)
 		}
-		select { // what came meanwhile is looked at now
-		case <-u.nudge:
-		default:
-		}
-		if s := u.any(); s != nil {
-			if err := u.compare(u.ctx, s); err != nil {
-				u.log.Warn("the changed tools of an MCP server can't be listed", "server", u.entry.Name, "error", err)
-			}
-		}
-	}
+		return err == nil
+	})
 }
 
 // any returns a connection that is there, or nil.
