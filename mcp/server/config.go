@@ -56,6 +56,9 @@ type Config struct {
 	Version string
 	// Logger takes what happens unasked; nil: nothing is logged.
 	Logger *slog.Logger
+
+	quiet      time.Duration // the longest without progress; 0: quietest
+	sessionFor time.Duration // 0: sessionFor
 }
 
 func (c *Config) defaults() {
@@ -70,6 +73,12 @@ func (c *Config) defaults() {
 	}
 	if c.Retention == 0 {
 		c.Retention = DefaultRetention
+	}
+	if c.quiet == 0 {
+		c.quiet = quietest
+	}
+	if c.sessionFor == 0 {
+		c.sessionFor = sessionFor
 	}
 	if c.Tenant == "" {
 		c.Tenant = "default"

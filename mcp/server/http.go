@@ -31,7 +31,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	now := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, Logger: s.cfg.Logger, PropagateRequestCancellation: true,
 	})
-	older := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.cfg.Logger, SessionTimeout: sessionFor})
+	older := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Logger: s.cfg.Logger, SessionTimeout: s.cfg.sessionFor})
 	g := &gate{s: s, now: now, older: older}
 	protection := http.NewCrossOriginProtection()
 	for _, origin := range s.cfg.Origins {

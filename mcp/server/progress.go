@@ -9,7 +9,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/stepjet/stepjet/client"
-	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/outcome"
@@ -19,12 +18,35 @@ import (
 // quietest is the longest that a client which wants progress hears nothing.
 const quietest = 15 * time.Second
 
+// mostASecond is the most that a client is told in any second. A client that was told nothing for a while is told as much
+// at once, else one by one.
+const mostASecond = 4
+
+// pace is when a client was told something, the last times; it bounds what it is told next.
+type pace struct {
+	told [mostASecond]time.Time // in turn
+	next int
+}
+
+// may reports whether something may be told now.
+func (p *pace) may(now time.Time) bool {
+	oldest, newest := p.told[p.next], p.told[(p.next+mostASecond-1)%mostASecond]
+	return now.Sub(oldest) >= time.Second && (now.Sub(newest) >= beatEvery || now.Sub(oldest) >= 2*time.Second)
+}
+
+// tells takes note that something is told now.
+func (p *pace) tells(now time.Time) {
+	p.told[p.next] = now
+	p.next = (p.next + 1) % mostASecond
+}
+
 // progress tells a client how far its call is, if it wants to know. It is told by the goroutine that returns the call's
 // result, so nothing comes after that.
 type progress struct {
-	session *mcp.ServerSession
-	token   any  // nil: nobody wants to know
-	single  bool // a single tool is called
+	say    func(context.Context, *mcp.ProgressNotificationParams)
+	token  any  // nil: nobody wants to know
+	single bool // a single tool is called
+	quiet  time.Duration
 
 	total, over int
 	parts       map[string]float64 // how far steps are that workers have, each of 1
@@ -34,14 +56,19 @@ type progress struct {
 	value       float64            // told last; it only rises
 	told        string             // what was said last
 	last        time.Time
-	pace        backoff.Pace
+	pace        pace
 }
 
 // leastRise is by how much progress rises where nothing else does, and leastNews what is worth telling by itself.
 const leastRise, leastNews = 0.001, 0.01
 
-func newProgress(req *mcp.CallToolRequest, kind task.Kind) progress {
-	return progress{session: req.Session, token: req.Params.GetProgressToken(), single: kind == task.Tool, parts: map[string]float64{}}
+func newProgress(req *mcp.CallToolRequest, kind task.Kind, quiet time.Duration) progress {
+	return progress{
+		token: req.Params.GetProgressToken(), single: kind == task.Tool, quiet: quiet, parts: map[string]float64{},
+		say: func(ctx context.Context, p *mcp.ProgressNotificationParams) {
+			_ = req.Session.NotifyProgress(ctx, p) // a client that is gone is noticed elsewhere
+		},
+	}
 }
 
 // mostNamed is the most of a step's token that progress tells, in bytes.
@@ -98,12 +125,9 @@ func (p *progress) far() (value, total float64) {
 	return value, float64(p.total)
 }
 
-// tellsAtOnce is how often a client is told something without a pause, where it was not told for a while.
-const tellsAtOnce = 4
-
 // soon tells what is new, unless much was told just now: then the next beat does.
 func (p *progress) soon(ctx context.Context) {
-	if p.news() && p.pace.Take(time.Now(), beatEvery, tellsAtOnce) == 0 {
+	if p.news() && p.pace.may(time.Now()) {
 		p.tell(ctx)
 	}
 }
@@ -113,9 +137,9 @@ func (p *progress) news() bool {
 	return value > p.value+leastNews || p.message() != p.told
 }
 
-// beat tells what is new, or that it goes on.
+// beat tells what is new, or that it goes on. The next beat would be too late for what is not told now.
 func (p *progress) beat(ctx context.Context) {
-	if time.Since(p.last) >= quietest {
+	if time.Since(p.last) > p.quiet-2*beatEvery {
 		p.tell(ctx)
 	} else {
 		p.soon(ctx)
@@ -133,9 +157,8 @@ func (p *progress) tell(ctx context.Context) {
 		p.value += leastRise
 	}
 	p.told, p.last = p.message(), time.Now()
-	_ = p.session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // a client that is gone is noticed elsewhere
-		ProgressToken: p.token, Progress: p.value, Total: total, Message: p.told,
-	})
+	p.pace.tells(p.last)
+	p.say(ctx, &mcp.ProgressNotificationParams{ProgressToken: p.token, Progress: p.value, Total: total, Message: p.told})
 }
 
 // message says how far the run is.

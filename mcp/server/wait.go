@@ -129,7 +129,7 @@ func newWaiting(ctx context.Context, c *call, r *client.Run) *waiting {
 	w := &waiting{
 		c: c, ctx: inner, run: r, over: make(chan ended, 1), events: make(chan client.Event),
 		answered: make(chan error, 1), look: time.NewTimer(watchAfter), beat: time.NewTicker(beatEvery), end: end,
-		progress: newProgress(c.req, c.kind), put: map[string]string{},
+		progress: newProgress(c.req, c.kind, c.cfg.quiet), put: map[string]string{},
 	}
 	if w.progress.token != nil {
 		w.progress.tell(inner) // at once, so that the client sees that it was taken
