@@ -59,6 +59,7 @@ type Config struct {
 
 	quiet      time.Duration // the longest without progress; 0: quietest
 	sessionFor time.Duration // 0: sessionFor
+	submit     time.Duration // 0: submitWithin
 }
 
 func (c *Config) defaults() {
@@ -79,6 +80,9 @@ func (c *Config) defaults() {
 	}
 	if c.sessionFor == 0 {
 		c.sessionFor = sessionFor
+	}
+	if c.submit == 0 {
+		c.submit = submitWithin
 	}
 	if c.Tenant == "" {
 		c.Tenant = "default"

@@ -18,10 +18,13 @@ func failed(err error) (*mcp.CallToolResult, error) {
 	if errors.As(err, &rpc) {
 		return nil, err
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	}
 	f := fault.As(err)
+	switch f.Code {
+	case fault.Internal, fault.Timeout, fault.Cancelled: // others say why the time was not enough
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+		}
+	}
 	if !mendable(f.Code) {
 		return nil, internalError(f)
 	}

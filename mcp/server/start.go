@@ -77,7 +77,7 @@ func (c *call) start(ctx context.Context, name string, body []byte) (*mcp.CallTo
 		}
 		c.run = id.String()
 	}
-	within, cancel := context.WithTimeoutCause(ctx, submitWithin, fault.New(fault.NotReady, "the plan was not acknowledged within %v", submitWithin))
+	within, cancel := context.WithTimeout(ctx, c.cfg.submit)
 	defer cancel()
 	r, err := c.runs.client.Submit(within, body, client.SubmitOptions{
 		Run: c.run, Context: values, Header: traceHeader(c.req.Params.Meta, headerOf(c.req.Extra)),
@@ -85,7 +85,9 @@ func (c *call) start(ctx context.Context, name string, body []byte) (*mcp.CallTo
 	if err != nil {
 		if within.Err() != nil { // it may have been accepted all the same
 			c.leave()
-			err = context.Cause(within)
+		}
+		if code := fault.CodeOf(err); within.Err() != nil && (code == fault.Timeout || code == fault.Cancelled) { // nothing was said of why
+			err = fault.New(fault.NotReady, "the plan was not acknowledged within %v", c.cfg.submit)
 		}
 		return failed(err)
 	}
