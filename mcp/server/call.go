@@ -105,6 +105,3 @@ func (c *call) elicit(ctx context.Context, q *outcome.Question) error {
 	}
 	return c.runs.reply(ctx, c.caller, q, f)
 }
-
-// submitWithin bounds the wait for the acknowledgement of a plan.
-const submitWithin = 10 * time.Second

@@ -20,6 +20,15 @@ const (
 	DefaultRetention = 7 * 24 * time.Hour
 )
 
+// quietest is the longest that a client which wants progress hears nothing.
+const quietest = 15 * time.Second
+
+// sessionFor is how long a session of a client older than 2026-07-28 is kept that says nothing.
+const sessionFor = 30 * time.Minute
+
+// submitWithin bounds the wait for the acknowledgement of a plan.
+const submitWithin = 10 * time.Second
+
 // Config is what a server needs. All but Client may be left at zero.
 type Config struct {
 	// Client opens the client of a tenant; the server closes none. It is called once for each tenant that comes, and

@@ -15,9 +15,6 @@ import (
 // Path is where the server answers; "/" does as well.
 const Path = "/mcp"
 
-// sessionFor is how long a session of a client older than 2026-07-28 is kept that says nothing.
-const sessionFor = 30 * time.Minute
-
 // Handler returns the server as an HTTP handler: on one address for clients of 2026-07-28, which have no sessions, and for
 // older ones, which do. Where Config.Auth says so it asks for tokens, and publishes where to get them (RFC 9728).
 func (s *Server) Handler() (http.Handler, error) {

@@ -15,9 +15,6 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// quietest is the longest that a client which wants progress hears nothing.
-const quietest = 15 * time.Second
-
 // mostASecond is the most that a client is told in any second. A client that was told nothing for a while is told as much
 // at once, else one by one.
 const mostASecond = 4
