@@ -56,7 +56,7 @@ func (g *registry) permit(ctx context.Context, permissions []string) (*wire.Perm
 		return nil, err
 	}
 	p := &wire.Permits{Permissions: permissions}
-	for _, d := range set.Guarding() {
+	for _, d := range set.Keeping(permissions) {
 		raw, err := json.Marshal(d)
 		if err != nil {
 			return nil, err
@@ -116,8 +116,18 @@ func (c *catalog) lacks(k *known) []string {
 	return slices.Compact(lacks)
 }
 
-// Names returns the names of the tenant's tools, sorted.
+// Names returns the names of the tenant's tools, sorted; of a run that calls the tools of some groups alone, of these.
 func (c *catalog) Names() []string {
+	if !c.permits.Bounded() {
+		return c.names()
+	}
+	return slices.DeleteFunc(c.names(), func(name string) bool {
+		k := c.find(name)
+		return k == nil || len(c.permits.Lacks(name, k.Definition.Annotations)) > 0
+	})
+}
+
+func (c *catalog) names() []string {
 	c.g.mu.Lock()
 	defer c.g.mu.Unlock()
 	if c.g.names == nil {
@@ -166,7 +176,7 @@ func (c *catalog) agent(k *known) *plan.Agent {
 // Group returns the tools of a group, for agents, and whether there is one.
 func (c *catalog) Group(role string) (tools []string, ok bool) {
 	return c.roles.Group(role, func() (live []groups.Live) {
-		for _, name := range c.Names() {
+		for _, name := range c.names() {
 			live = append(live, groups.Live{Name: name, Hints: c.find(name).Definition.Annotations})
 		}
 		return live

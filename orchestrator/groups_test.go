@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool/group"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -225,4 +226,82 @@ func TestPermissionsHoldForWhatAnAgentCanReach(t *testing.T) {
 		o := s.permit(call, "enough-"+name, takes)
 		require.Equal(t, outcome.Succeeded, o.Status, "%s: %s", name, o.JSON())
 	}
+}
+
+// A run that was submitted with groups among its permissions calls the tools of these alone, wherever its plan calls:
+// in sub-plans, templates, agents and what they search for, and in amendments, by whatever owner.
+func TestARunIsBoundToGroups(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.plays("planner", `{"output":"no"}`)
+	s.plays("seeking", `{"steps":[{"id":"find","tool":"search_tools","arguments":{"query":"echo length big"}}],"output":"$ref:find"}`)
+	s.apply("within", "", `{"id":"i","tool":"echo","arguments":{"n":1}}`, `"$ref:i"`)
+	s.apply("without", "", `{"id":"i","tool":"length","arguments":{"text":"x"}}`, `"$ref:i"`)
+	s.agent("keeps-to-it", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"]}`)
+	s.agent("reaches-out", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","length"]}`)
+	s.agent("seeks", "", `{"planner":{"tool":"seeking","mode":"plan"},"tools":[{"search_tools":{"limit":9}}]}`)
+	s.group(`{"role":"mine","tools":["echo"],"match":["with*","keeps*","reaches*","seeks","planner","seeking"],"permissions":["internet"]}`)
+	s.group(`{"role":"sums","tools":["length"]}`)
+	for step, at := range map[string]string{
+		`"tool":"echo","arguments":{"n":1}`:        "",
+		`"value":1`:                                "",
+		`"tool":"within"`:                          "",
+		`"tool":"keeps-to-it"`:                     "",
+		`"tool":"length","arguments":{"text":"x"}`: "/steps/0/tool",
+		`"tool":"big","arguments":{"bytes":3}`:     "/steps/0/tool",
+		`"plan":{"steps":[{"id":"c","tool":"length","arguments":{"text":"x"}}]}`: "/steps/0/plan/steps/0/tool",
+		`"tool":"without"`:     "/steps/0/tool",
+		`"tool":"reaches-out"`: "/steps/0/tool",
+	} {
+		o := s.permit(`{"steps":[{"id":"a",`+step+`}]}`, "", "group:mine")
+		if at == "" {
+			require.Equal(t, outcome.Succeeded, o.Status, "%s: %s", step, o.JSON())
+			continue
+		}
+		require.Equal(t, outcome.Rejected, o.Status, "%s: %s", step, o.JSON())
+		require.Equal(t, []fault.Code{fault.NotPermitted}, codes(o.Problems), step)
+		require.Equal(t, at, o.Problems[0].Path)
+		require.Contains(t, o.Problems[0].Message, group.NoGroup)
+	}
+	o := s.permit(`{"steps":[{"id":"a","tool":"nobody"}]}`, "", "group:mine")
+	require.Contains(t, string(o.JSON()), "unknown_tool")
+	require.NotContains(t, string(o.JSON()), "length", "no other tool is named")
+	o = s.permit(`{"steps":[{"id":"a","tool":"length","arguments":{"text":"x"}}]}`, "", "group:mine", "group:sums")
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	o = s.permit(`{"steps":[{"id":"a","tool":"echo","arguments":{"n":1}}]}`, "", "group:nobodys")
+	require.Equal(t, outcome.Rejected, o.Status, "%s", o.JSON())
+	o = s.permit(`{"steps":[{"id":"a","tool":"seeks"}]}`, "", "group:mine")
+	require.Contains(t, result(t, o, "a"), `"echo"`)
+	require.NotContains(t, result(t, o, "a"), `"length"`)
+}
+
+// What counts of the groups was frozen when the run began: an amendment is held against that, by every owner.
+func TestAmendmentsKeepToTheRunsGroups(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.group(`{"role":"mine","tools":["echo"]}`)
+	run, err := s.client.Submit(ctx(t), []byte(`{"open":true,"steps":[{"id":"a","value":1}]}`),
+		client.SubmitOptions{Run: "bound", Permissions: []string{"group:mine"}})
+	require.NoError(t, err)
+	add := func(revision int, step string) error {
+		_, err := s.client.Amend(ctx(t), "bound", client.Amendment{Revision: revision, Add: raws(step), Close: revision == 1})
+		return err
+	}
+	require.NoError(t, add(0, `{"id":"first","tool":"echo","arguments":{"n":1}}`)) // it has begun
+	s.group(`{"role":"mine","tools":["length"]}`)
+	s.orchestrator()
+	s.leave()
+	err = add(1, `{"id":"b","tool":"length","arguments":{"text":"x"}}`)
+	require.ErrorContains(t, err, group.NoGroup)
+	require.NoError(t, add(1, `{"id":"b","tool":"echo","arguments":{"n":1}}`))
+	o, err := run.Wait(ctx(t))
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	doc, err := s.client.Get(ctx(t), "bound")
+	require.NoError(t, err)
+	e, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "bound"), doc.Generation, 1))
+	require.NoError(t, err)
+	start, _, err := wire.ParseStart(e.Header, e.Data)
+	require.NoError(t, err)
+	require.Contains(t, start.Needs, wire.OnlyGroups)
 }

@@ -183,6 +183,9 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	needs := slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body))
 	if start.Permits = kept; kept != nil {
 		needs = append(needs, wire.Permissions)
+		if wire.NamesGroups(kept.Permissions) {
+			needs = append(needs, wire.OnlyGroups)
+		}
 	}
 	start.Needs = slices.Compact(slices.Sorted(slices.Values(needs)))
 	return p, start, s, nil

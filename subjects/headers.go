@@ -85,6 +85,14 @@ const StartVersion = "2"
 // whoever does not know of sealed values would hand them to the tool as they are, and so has to leave it alone.
 const SealedVersion = "2"
 
+// GroupPermission begins a permission that is a group: a run with any of such calls the tools of these groups alone. The
+// message has GroupedVersion.
+const GroupPermission = "group:"
+
+// GroupedVersion is the version of a plan whose run calls the tools of some groups alone, for who does not know of that
+// would refuse it.
+const GroupedVersion = "4"
+
 // PermittedVersion is the version of a plan that says what its run may use: whoever does not know of that would let it use
 // everything. All else is as in the versions below.
 const PermittedVersion = "3"

@@ -38,13 +38,17 @@ const Agents = "agents"
 // tool, in an amendment too.
 const Permissions = "permissions"
 
+// OnlyGroups is the need of a run that was submitted with groups among its permissions: who does not know of them would let
+// an amendment of it call tools of others.
+const OnlyGroups = "only-groups"
+
 // Notes is the need of a run with a tool whose workers rely on notes (x-orchestration.note): to an orchestrator of before
 // a note's record is nobody's.
 const Notes = "note"
 
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}, Notes: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

@@ -54,6 +54,9 @@ func (p Plan) Set(h nats.Header) {
 	if p.Permissions != nil {
 		set(subjects.HeaderPermissions, cmp.Or(strings.Join(p.Permissions, ","), noPermissions))
 		h[subjects.HeaderVersion] = []string{subjects.PermittedVersion}
+		if NamesGroups(p.Permissions) {
+			h[subjects.HeaderVersion] = []string{subjects.GroupedVersion}
+		}
 	}
 }
 
@@ -71,9 +74,11 @@ func permissionsOf(h nats.Header) ([]string, error) {
 		return all, nil
 	}
 	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); !subjects.ValidTenant(name) || len(all) == maxPermissions {
+		name = strings.TrimSpace(name)
+		if !subjects.ValidTenant(strings.TrimPrefix(name, subjects.GroupPermission)) || len(all) == MaxPermissions {
 			return all, fault.New(fault.InvalidValue, "the header %s has %q, which is no list of permissions", subjects.HeaderPermissions,
-				text.Clip(list, 80)).WithHint("up to %d names of A-Z a-z 0-9 _ -, separated by commas; none for no permission", maxPermissions)
+				text.Clip(list, 80)).WithHint("up to %d names of A-Z a-z 0-9 _ -, separated by commas, group:NAME for the tools of a group alone; none for no permission",
+				MaxPermissions)
 		}
 		all = append(all, strings.Clone(name))
 	}
@@ -81,8 +86,13 @@ func permissionsOf(h nats.Header) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// maxPermissions is the most permissions of a run.
-const maxPermissions = 64
+// MaxPermissions is the most permissions of a run.
+const MaxPermissions = 64
+
+// NamesGroups reports whether permissions bound a run to the tools of groups.
+func NamesGroups(permissions []string) bool {
+	return slices.ContainsFunc(permissions, func(x string) bool { return strings.HasPrefix(x, subjects.GroupPermission) })
+}
 
 // ParsePlan reads the headers of a plan whose version is known. What it returns doesn't keep the message alive. The
 // error, of a version that is no number (invalid_value) or of the context (invalid_value, limit_exceeded), is what

@@ -55,14 +55,21 @@ func TestPermissionsOfAPlan(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, list, p.Permissions)
 	}
-	wiretest.Golden(t, *update, "plan_permissions", permitted(nats.Msg{Data: []byte(`{"steps": []}`)}))
 	h := nats.Header{}
+	wire.Plan{Permissions: []string{"group:web", "internet"}}.Set(h)
+	require.Equal(t, []string{subjects.GroupedVersion}, h[subjects.HeaderVersion], "who knows of no groups among them leaves it alone")
+	require.True(t, wire.KindPlan.Known(h))
+	p, err := wire.ParsePlan(h)
+	require.NoError(t, err)
+	require.Equal(t, []string{"group:web", "internet"}, p.Permissions)
+	wiretest.Golden(t, *update, "plan_permissions", permitted(nats.Msg{Data: []byte(`{"steps": []}`)}))
+	h = nats.Header{}
 	wire.Plan{}.Set(h)
 	require.Equal(t, nats.Header{subjects.HeaderVersion: {"1"}}, h)
-	p, err := wire.ParsePlan(nats.Header{subjects.HeaderPermissions: {"b, a,b"}})
+	p, err = wire.ParsePlan(nats.Header{subjects.HeaderPermissions: {"b, a,b"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, p.Permissions)
-	for _, bad := range []string{",", "a b", "a,", strings.Repeat("a,", 64) + "a"} {
+	for _, bad := range []string{",", "a b", "a,", "group:", "group:a b", "role:a", strings.Repeat("a,", 64) + "a"} {
 		p, err := wire.ParsePlan(nats.Header{subjects.HeaderPermissions: {bad}})
 		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), bad)
 		require.NotNil(t, p.Permissions, "what can't be read permits no more than it says")

@@ -46,7 +46,7 @@ const (
 
 // versions are the versions of each kind that this Stepjet reads, as a set; all read those below 1.
 var versions = [...]uint64{
-	KindPlan:       1<<1 | 1<<2 | 1<<3, // 2: sealed secrets; 3: permissions
+	KindPlan:       1<<1 | 1<<2 | 1<<3 | 1<<4, // 2: sealed secrets; 3: permissions; 4: groups among them
 	KindStart:      1<<1 | 1<<2 | 1<<3 | 1<<4,
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,

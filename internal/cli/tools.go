@@ -402,7 +402,8 @@ func (a *app) texts(w io.Writer) func([][]string) {
 type permitFlag struct{ list string }
 
 func (p *permitFlag) add(f *pflag.FlagSet) {
-	f.StringVar(&p.list, "permissions", "", "`names` of what the run may use, with commas; none: nothing; default: everything")
+	f.StringVar(&p.list, "permissions", "",
+		"`names` of what the run may use (group:NAME: its tools alone), or none; default: all")
 }
 
 // permissions returns what the run may use; nil for everything.

@@ -67,12 +67,44 @@ func TestATooINeedsThePermissionsOfAllItsGroups(t *testing.T) {
 	require.Equal(t, []string{"host", "net"}, s.Permissions("rm", nil))
 	require.Equal(t, []string{"net"}, s.Permissions("x", nil))
 	require.Nil(t, s.Permissions("look", &tool.Annotations{ReadOnlyHint: &yes}))
-	require.Len(t, s.Guarding(), 2)
+	require.Len(t, s.Keeping(nil), 2)
 	require.Equal(t, []string{"host"}, group.Permit([]string{"net"}, s).Lacks("rm", nil))
 	require.Equal(t, []string{"host", "net"}, group.Permit(nil, s).Lacks("rm", nil))
 	require.Empty(t, group.Permit([]string{"net", "host"}, s).Lacks("rm", nil))
 	var all *group.Permits
 	require.Nil(t, all.Lacks("rm", nil), "a run without a list may call everything")
+}
+
+// A group among a run's permissions bounds it to what a definition of the role holds, and opens what these need, but
+// nothing that another group closes.
+func TestAGroupAmongPermissionsBoundsARun(t *testing.T) {
+	t.Parallel()
+	s := group.NewSet([]*group.Definition{
+		parse(t, `{"role":"web","tools":["fetch","both"],"permissions":["net"]}`),
+		parse(t, `{"role":"web","provider":"other","tools":["other_fetch"],"priority":9}`),
+		parse(t, `{"role":"host","tools":["both","rm"],"permissions":["host"]}`),
+		parse(t, `{"role":"free","tools":["look"]}`),
+	})
+	for _, c := range []struct {
+		has  string
+		tool string
+		want []string
+	}{
+		{"group:web", "fetch", nil}, {"group:web", "other_fetch", nil}, {"group:web", "both", []string{"host"}},
+		{"group:web", "look", []string{group.NoGroup}}, {"group:web", "unheard_of", []string{group.NoGroup}},
+		{"group:web", "rm", []string{"host", group.NoGroup}}, {"group:web,host", "both", nil},
+		{"group:web,host", "rm", []string{group.NoGroup}}, {"group:web,group:host", "both", nil},
+		{"group:web,group:free", "look", nil}, {"group:nobodys", "look", []string{group.NoGroup}}, {"net", "look", nil},
+		{"net", "fetch", nil}, {"host", "fetch", []string{"net"}},
+	} {
+		p := group.Permit(strings.Split(c.has, ","), s)
+		require.Equal(t, c.want, p.Lacks(c.tool, nil), "%s %s", c.has, c.tool)
+		require.Equal(t, strings.Contains(c.has, "group:"), p.Bounded())
+	}
+	require.Len(t, s.Keeping([]string{"group:free"}), 3)
+	require.Len(t, s.Keeping([]string{"net"}), 2)
+	var all *group.Permits
+	require.False(t, all.Bounded())
 }
 
 func TestAllThatIsWrongIsSaid(t *testing.T) {

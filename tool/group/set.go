@@ -3,7 +3,9 @@ package group
 import (
 	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -70,10 +72,11 @@ func (s *Set) Permissions(name string, hints *tool.Annotations) (all []string) {
 	return slices.Compact(all)
 }
 
-// Guarding returns the definitions that need permissions, which is what a run keeps that was submitted with some.
-func (s *Set) Guarding() (all []*Definition) {
+// Keeping returns the definitions that a run keeps which was submitted with permissions: those that need some, and those of
+// the groups among the permissions.
+func (s *Set) Keeping(permissions []string) (all []*Definition) {
 	for _, d := range s.all {
-		if len(d.Permissions) > 0 {
+		if len(d.Permissions) > 0 || slices.Contains(permissions, subjects.GroupPermission+d.Role) {
 			all = append(all, d)
 		}
 	}
@@ -82,18 +85,53 @@ func (s *Set) Guarding() (all []*Definition) {
 
 // Permits is what a run may call that was submitted with permissions. nil permits everything.
 type Permits struct {
-	has []string
-	of  *Set
+	has   []string
+	roles []string // of the groups whose tools it calls alone; nil: any tool
+	of    *Set
 }
 
 // Permit returns the permits of a run with these permissions, by these groups. A run that was submitted without any list
-// has no permits (nil), one with an empty list may call only what needs none.
-func Permit(has []string, s *Set) *Permits { return &Permits{has, s} }
+// has no permits (nil), one with an empty list may call only what needs none. One with groups among them (group:web) may
+// call only what a definition of one of these roles holds, whatever provider counts, and has what these definitions need.
+func Permit(has []string, s *Set) *Permits {
+	p := &Permits{of: s}
+	for _, x := range has {
+		if role, is := strings.CutPrefix(x, subjects.GroupPermission); is {
+			p.roles = append(p.roles, role)
+		} else {
+			p.has = append(p.has, x)
+		}
+	}
+	return p
+}
+
+// NoGroup stands among what a tool lacks for a run that calls the tools of some groups alone, of which it is in none.
+const NoGroup = "of a group that holds it"
+
+// Bounded reports whether only the tools of some groups may be called.
+func (p *Permits) Bounded() bool { return p != nil && p.roles != nil }
 
 // Lacks returns the permissions that a tool needs and the run has not, sorted; nil where it may call it.
-func (p *Permits) Lacks(name string, hints *tool.Annotations) []string {
+func (p *Permits) Lacks(name string, hints *tool.Annotations) (lacks []string) {
 	if p == nil {
 		return nil
 	}
-	return slices.DeleteFunc(p.of.Permissions(name, hints), func(x string) bool { return slices.Contains(p.has, x) })
+	in := p.roles == nil
+	for _, d := range p.of.all {
+		own := slices.Contains(p.roles, d.Role)
+		if !own && len(d.Permissions) == 0 || !d.Holds(name, hints) {
+			continue
+		}
+		in = in || own
+		for _, x := range d.Permissions {
+			if !own && !slices.Contains(p.has, x) {
+				lacks = append(lacks, x)
+			}
+		}
+	}
+	if !in {
+		lacks = append(lacks, NoGroup)
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
 }
