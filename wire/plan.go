@@ -75,10 +75,10 @@ func permissionsOf(h nats.Header) ([]string, error) {
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
-		if !subjects.ValidTenant(strings.TrimPrefix(name, subjects.GroupPermission)) || len(all) == MaxPermissions {
+		if !subjects.ValidTenant(strings.TrimPrefix(name, subjects.GroupPermission)) || len(all) == maxPermissions {
 			return all, fault.New(fault.InvalidValue, "the header %s has %q, which is no list of permissions", subjects.HeaderPermissions,
 				text.Clip(list, 80)).WithHint("up to %d names of A-Z a-z 0-9 _ -, separated by commas, group:NAME for the tools of a group alone; none for no permission",
-				MaxPermissions)
+				maxPermissions)
 		}
 		all = append(all, strings.Clone(name))
 	}
@@ -86,8 +86,8 @@ func permissionsOf(h nats.Header) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// MaxPermissions is the most permissions of a run.
-const MaxPermissions = 64
+// maxPermissions is the most permissions of a run.
+const maxPermissions = 64
 
 // NamesGroups reports whether permissions bound a run to the tools of groups.
 func NamesGroups(permissions []string) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/front"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 // Auth says whose tokens are taken: those of an issuer (OAuth), and some that are known by their SHA-256.
@@ -85,8 +86,11 @@ func (t *StaticToken) validate() error {
 		return err
 	case !subjects.ValidTenant(t.Tenant):
 		return fault.New(fault.InvalidConfig, "%q is no tenant", t.Tenant)
-	case slices.ContainsFunc(t.Scopes, func(s string) bool { return !slices.Contains(Scopes(), s) }):
-		return fault.New(fault.InvalidConfig, "the scopes are %s", strings.Join(Scopes(), ", "))
+	case slices.ContainsFunc(t.Scopes, func(s string) bool { return !slices.Contains(Scopes(), s) && !strings.HasPrefix(s, GroupScope) }):
+		return fault.New(fault.InvalidConfig, "the scopes are %s, %sNAME", strings.Join(Scopes(), ", "), GroupScope)
+	case misnamed(t.Scopes) != "":
+		return fault.New(fault.InvalidConfig, "%q names no group, or one too many", misnamed(t.Scopes)).
+			WithHint("up to %d scopes %sNAME, with names of A-Z a-z 0-9 _ -", group.MaxPermissions, GroupScope)
 	}
 	if t.Name == "" {
 		t.Name = t.SHA256[:12]
@@ -163,7 +167,7 @@ func (a *Auth) issued(ctx context.Context, token string) (who Principal, expires
 		return who, expires, auth.ErrInvalidToken
 	}
 	var claims map[string]any
-	if err := verified.Claims(&claims); err != nil {
+	if err := verified.Claims(&claims); err != nil || misnamed(scopesOf(claims)) != "" {
 		return who, expires, auth.ErrInvalidToken
 	}
 	who = Principal{Name: verified.Subject, Scopes: scopesOf(claims), Claims: map[string]string{}}

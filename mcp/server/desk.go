@@ -37,8 +37,12 @@ func (t *desk) callPlan(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 // callTool is a registered tool that is offered as one of its own: a run of one step.
 func (t *desk) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := t.newCall(req, task.Tool)
+	b, err := t.boundOf(ctx, c.caller)
+	if err != nil {
+		return failed(err)
+	}
 	d := t.shelf.one(req.Params.Name)
-	if d == nil {
+	if d == nil || !b.sees(d) {
 		return nil, invalidParams(fmt.Sprintf("unknown tool %q", req.Params.Name))
 	}
 	c.mode = taskModeOf(d)
@@ -60,7 +64,8 @@ func (t *desk) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 
 // callSearch is search_tools.
 func (t *desk) callSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	if !t.who(req.Extra).May(ScopeRead) {
+	who := t.who(req.Extra)
+	if !who.May(ScopeRead) {
 		return nil, noScope(ScopeRead)
 	}
 	args := struct {
@@ -75,15 +80,23 @@ func (t *desk) callSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if args.Query == "" || args.Limit < 1 || args.Limit > mostFound {
 		return failed(fault.New(fault.InvalidArguments, "query is a text, limit 1 to %d", mostFound).WithHint(`{"query": "create calendar event", "limit": 5}`))
 	}
+	b, err := t.boundOf(ctx, who)
+	if err != nil {
+		return failed(err)
+	}
 	var in *role
-	if args.Group != "" {
+	switch {
+	case args.Group == "":
+	case b != nil:
+		in = &role{args.Group, b.own} // of others it is not told
+	default:
 		all, err := client.GroupsOf(t.runs.client).All(ctx)
 		if err != nil {
 			return failed(err)
 		}
 		in = &role{args.Group, all}
 	}
-	found, err := t.shelf.find(args.Query, args.Limit, in)
+	found, err := t.shelf.find(args.Query, args.Limit, in, b)
 	if err != nil {
 		return failed(err)
 	}

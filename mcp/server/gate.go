@@ -68,7 +68,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.older.ServeHTTP(w, r.WithContext(withTenant(r.Context(), t)))
 		return
 	}
-	if status, refused := g.check(t, r, m); refused != nil {
+	if status, refused := g.check(t, r, m, who); refused != nil {
 		write(w, status, m.ID, refused)
 		return
 	}
@@ -112,7 +112,7 @@ func (g *gate) scope(m message) string {
 }
 
 // check decides what is an error of JSON-RPC with a status of its own in HTTP.
-func (g *gate) check(t *tenant, r *http.Request, m message) (status int, refused *jsonrpc.Error) {
+func (g *gate) check(t *tenant, r *http.Request, m message, who Principal) (status int, refused *jsonrpc.Error) {
 	declared := taskDeclared(m.Params.Meta[mcp.MetaKeyClientCapabilities])
 	ofTask := slices.Contains(taskMethods, m.Method)
 	switch {
@@ -122,7 +122,7 @@ func (g *gate) check(t *tenant, r *http.Request, m message) (status int, refused
 		return http.StatusBadRequest, missingTasks()
 	case ofTask && r.Header.Get("Mcp-Name") != m.Params.TaskID:
 		return http.StatusBadRequest, &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "the header Mcp-Name is not params.taskId"}
-	case m.Method == "tools/call" && !declared && taskModeOf(t.shelf.one(m.Params.Name)) == taskRequired:
+	case m.Method == "tools/call" && !declared && t.requiresTasks(r.Context(), who, m.Params.Name):
 		return http.StatusBadRequest, missingTasks()
 	}
 	return 0, nil

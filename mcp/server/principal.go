@@ -13,7 +13,7 @@ const (
 	ScopeDecide = "approvals:decide" // approve and reject
 )
 
-// Scopes returns all scopes.
+// Scopes returns all scopes that allow something; those of groups (GroupScope) bound what of it.
 func Scopes() []string { return []string{ScopeRun, ScopeRead, ScopeDecide} }
 
 // Principal is who calls.

@@ -33,18 +33,28 @@ func (s *shelf) one(name string) *tool.Definition {
 	return s.exposed[name]
 }
 
-// find searches the tenant's tools, those of a group where one is named. Errors: InvalidArguments for a group that there
+// all returns the tools that there are.
+func (s *shelf) all() []*tool.Definition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools
+}
+
+// find searches the tenant's tools: of these that a caller sees, those of a group where one is named. Errors: InvalidArguments for a group that there
 // is not.
-func (s *shelf) find(query string, most int, in *role) ([]*tool.Definition, error) {
+func (s *shelf) find(query string, most int, in *role, b *bound) ([]*tool.Definition, error) {
 	s.mu.Lock()
 	index, tools := s.index, s.tools
 	s.mu.Unlock()
-	if in == nil {
+	if in == nil && b == nil {
 		return index.Search(query, most), nil
 	}
-	held, err := in.holds(tools)
-	if err != nil {
-		return nil, err
+	var held map[string]bool
+	if in != nil {
+		var err error
+		if held, err = in.holds(tools); err != nil {
+			return nil, err
+		}
 	}
-	return index.SearchAmong(query, most, func(d *tool.Definition) bool { return held[d.Name] }), nil
+	return index.SearchAmong(query, most, func(d *tool.Definition) bool { return (in == nil || held[d.Name]) && b.sees(d) }), nil
 }

@@ -81,6 +81,7 @@ func (c *call) start(ctx context.Context, name string, body []byte) (*mcp.CallTo
 	defer cancel()
 	r, err := c.runs.client.Submit(within, body, client.SubmitOptions{
 		Run: c.run, Context: values, Header: traceHeader(c.req.Params.Meta, headerOf(c.req.Extra)),
+		Permissions: c.caller.groups(),
 	})
 	if err != nil {
 		if within.Err() != nil { // it may have been accepted all the same

@@ -228,9 +228,14 @@ func (t *tenant) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if !offered(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method " + method + " is not offered"}
 		}
-		ctx = context.WithValue(ctx, callerKey{}, t.who(req.GetExtra()))
+		who := t.who(req.GetExtra())
+		ctx = context.WithValue(ctx, callerKey{}, who)
 		if method != "tools/call" {
-			return next(ctx, method, req)
+			res, err := next(ctx, method, req)
+			if list, is := res.(*mcp.ListToolsResult); is && err == nil {
+				return t.listed(ctx, who, list)
+			}
+			return res, err
 		}
 		h := &holder{}
 		res, err := next(context.WithValue(ctx, holderKey{}, h), method, req)
