@@ -37,7 +37,7 @@ func (t *desk) callPlan(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 // callTool is a registered tool that is offered as one of its own: a run of one step.
 func (t *desk) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	c := t.newCall(req, task.Tool)
-	b, err := t.boundOf(ctx, c.caller)
+	b, err := t.runs.boundOf(ctx, c.caller)
 	if err != nil {
 		return failed(err)
 	}
@@ -80,7 +80,7 @@ func (t *desk) callSearch(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if args.Query == "" || args.Limit < 1 || args.Limit > mostFound {
 		return failed(fault.New(fault.InvalidArguments, "query is a text, limit 1 to %d", mostFound).WithHint(`{"query": "create calendar event", "limit": 5}`))
 	}
-	b, err := t.boundOf(ctx, who)
+	b, err := t.runs.boundOf(ctx, who)
 	if err != nil {
 		return failed(err)
 	}

@@ -2,8 +2,11 @@ package server
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stepjet/stepjet/mcp/task"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 // What a scope of a token allows.
@@ -42,3 +45,31 @@ func (p Principal) by() string {
 
 // principalKey is where a verified token's principal stands in the SDK's account of it.
 const principalKey = "stepjet"
+
+// GroupScope begins a scope that bounds its token to the tools of a group: group:web.
+const GroupScope = subjects.GroupPermission
+
+// groups returns the scopes of a caller that name groups, as the permissions of its runs; nil: it is bound to none.
+func (p Principal) groups() (all []string) {
+	for _, scope := range p.Scopes {
+		if strings.HasPrefix(scope, GroupScope) {
+			all = append(all, scope)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// misnamed returns the first of some scopes that names a group which none can be, or one too many; empty: none does. To
+// pass over it would open more than was meant.
+func misnamed(scopes []string) string {
+	n := 0
+	for _, scope := range scopes {
+		if role, is := strings.CutPrefix(scope, GroupScope); is {
+			if n++; n > group.MaxPermissions || !group.ValidName(role) {
+				return scope
+			}
+		}
+	}
+	return ""
+}

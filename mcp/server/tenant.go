@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/catalog"
 	"github.com/stepjet/stepjet/catalog/search"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/tool"
@@ -244,4 +245,40 @@ func (t *tenant) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return res, err
 	}
+}
+
+// requiresTasks reports whether a tool that a caller sees is for clients that know tasks alone.
+func (t *tenant) requiresTasks(ctx context.Context, who Principal, name string) bool {
+	d := t.shelf.one(name)
+	if taskModeOf(d) != taskRequired {
+		return false
+	}
+	b, err := t.runs.boundOf(ctx, who)
+	return err == nil && b.sees(d)
+}
+
+// listed returns what is listed for a caller: its tools, and of plans the guide over these.
+func (t *tenant) listed(ctx context.Context, who Principal, list *mcp.ListToolsResult) (mcp.Result, error) {
+	b, err := t.runs.boundOf(ctx, who)
+	if err != nil {
+		return nil, internalError(fault.As(err))
+	}
+	if b == nil {
+		return list, nil
+	}
+	mine := *list
+	mine.Tools = nil
+	for _, one := range list.Tools {
+		switch d := t.shelf.one(one.Name); {
+		case one.Name == executePlan:
+			own, err := planTool(b.some(t.shelf.all()), &groups{all: b.own})
+			if err != nil {
+				return nil, internalError(fault.As(err))
+			}
+			mine.Tools = append(mine.Tools, own)
+		case d != nil && b.sees(d), slices.Contains(builtins, one.Name):
+			mine.Tools = append(mine.Tools, one)
+		}
+	}
+	return &mine, nil
 }
