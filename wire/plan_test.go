@@ -59,6 +59,7 @@ func TestPermissionsOfAPlan(t *testing.T) {
 	wire.Plan{Permissions: []string{"group:web", "internet"}}.Set(h)
 	require.Equal(t, []string{subjects.GroupedVersion}, h[subjects.HeaderVersion], "who knows of no groups among them leaves it alone")
 	require.True(t, wire.KindPlan.Known(h))
+	wiretest.Golden(t, *update, "plan_groups", nats.Msg{Header: h, Data: []byte(`{"steps": []}`)})
 	p, err := wire.ParsePlan(h)
 	require.NoError(t, err)
 	require.Equal(t, []string{"group:web", "internet"}, p.Permissions)
