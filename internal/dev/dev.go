@@ -48,8 +48,6 @@ type Options struct {
 	Store kv.Config
 	// SecretsKey opens the secrets of runs; nil: they are not sealed.
 	SecretsKey *seal.Keyring
-	// MaxStore bounds what JetStream keeps on disk, in bytes; 0: three quarters of what is free.
-	MaxStore int64
 	// SyncAlways flushes every write to the disk before it is acknowledged.
 	SyncAlways bool
 	// Logger takes what the parts log; nil: nothing is logged.
@@ -134,7 +132,7 @@ func (s *Stack) start(ctx context.Context) (err error) {
 		}()
 	}
 	s.server, err = embedded.Start(embedded.Options{Dir: o.Dir, Listen: o.Listen, SyncAlways: o.SyncAlways,
-		MaxStore: o.MaxStore, Logger: o.Logger})
+		Logger: o.Logger})
 	if err != nil {
 		return err
 	}
