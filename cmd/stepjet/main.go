@@ -24,7 +24,7 @@ func main() {
 			<-signals
 		default:
 		}
-		os.Exit(cli.ExitInterrupt)
+		os.Exit(cli.AtOnce())
 	}()
 	os.Exit(cli.Main(ctx, cli.Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again,

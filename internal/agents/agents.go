@@ -191,7 +191,8 @@ planner's call took, in tokens too where the planner tells, and how its calls we
 An interrupt leaves the run, which goes on without this command, and says how to come back to it; at a
 terminal a second one within 3 s cancels it.
 
-Everything else is as "stepjet run" has it: --run, --wait, where it runs, and the exit codes.`
+Everything else is as "stepjet run" has it: --run, --wait, where it runs, what is asked at a terminal,
+and the exit codes.`
 	c.Example = `  stepjet agents run researcher --input '{"topic": "tides"}'
   stepjet agents run researcher --input @topic.json -o json | jq .results.agent
   stepjet agents run researcher --run tides-1 --input @- < topic.json`

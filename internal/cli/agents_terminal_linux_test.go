@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,10 +20,14 @@ type seat struct {
 	screen shared
 	hands  *os.File
 	cmd    *exec.Cmd
+	ended  chan struct{}
 }
 
-// sit runs the command on a pseudo terminal.
-func sit(t *testing.T, data string, args ...string) *seat {
+// plainly is the environment of a terminal that isn't redrawn.
+var plainly = []string{"NO_COLOR=1", "TERM=xterm"}
+
+// sit runs the command on a pseudo terminal, which the keys go to, with variables besides those that it needs.
+func sit(t *testing.T, data string, env []string, args ...string) *seat {
 	t.Helper()
 	hands, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
@@ -31,12 +36,18 @@ func sit(t *testing.T, data string, args ...string) *seat {
 	require.NoError(t, err)
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
-	s := &seat{T: t, hands: hands, cmd: exec.Command(binary, args...)}
+	s := &seat{T: t, hands: hands, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	s.resize(80, 24)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
-	s.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(data), "STEPJET_DATA=" + data, "TMPDIR=" + os.TempDir(), "NO_COLOR=1", "TERM=xterm", "USER=ann",
-		"STEPJET_TOOLS=" + examples + "../tools.json"}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	s.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(data), "STEPJET_DATA=" + data, "TMPDIR=" + os.TempDir(), "USER=ann",
+		"STEPJET_TOOLS=" + examples + "../tools.json"}, env...)
 	require.NoError(t, s.cmd.Start())
 	require.NoError(t, tty.Close())
+	go func() {
+		defer close(s.ended)
+		_ = s.cmd.Wait() // its exit code says it
+	}()
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -51,10 +62,17 @@ func sit(t *testing.T, data string, args ...string) *seat {
 	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill() // it may have ended by itself
+		<-s.ended
 		<-read
 		_ = hands.Close()
 	})
 	return s
+}
+
+// resize makes the terminal as large as that.
+func (s *seat) resize(columns, rows uint16) {
+	s.Helper()
+	require.NoError(s.T, unix.IoctlSetWinsize(int(s.hands.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
 // sees waits until something stands on the screen.
@@ -63,12 +81,43 @@ func (s *seat) sees(what string) {
 	require.Eventually(s.T, func() bool { return strings.Contains(s.screen.String(), what) }, patience, 10*time.Millisecond, "%s: %s", what, &s.screen)
 }
 
-func (s *seat) interrupts() { require.NoError(s.T, s.cmd.Process.Signal(os.Interrupt)) }
+// seesAfter waits until something stands behind something else.
+func (s *seat) seesAfter(first, what string) {
+	s.Helper()
+	require.Eventually(s.T, func() bool {
+		_, after, found := strings.Cut(s.screen.String(), first)
+		return found && strings.Contains(after, what)
+	}, patience, 10*time.Millisecond, "%s after %s: %s", what, first, &s.screen)
+}
+
+func (s *seat) types(keys string) {
+	s.Helper()
+	_, err := s.hands.WriteString(keys)
+	require.NoError(s.T, err)
+}
+
+func (s *seat) interrupts() {
+	s.Helper()
+	s.types("\x03")
+}
+
+// asksForKeys reports whether the terminal hands over each key just now.
+func (s *seat) asksForKeys() bool {
+	s.Helper()
+	mode, err := unix.IoctlGetTermios(int(s.hands.Fd()), unix.TCGETS)
+	require.NoError(s.T, err)
+	return mode.Lflag&(unix.ICANON|unix.ECHO) == 0
+}
 
 // ends waits for the command, and returns its exit code.
 func (s *seat) ends() int {
 	s.Helper()
-	_ = s.cmd.Wait() // its exit code says it
+	select {
+	case <-s.ended:
+	case <-time.After(patience):
+		require.FailNow(s.T, "it doesn't end", "%s", &s.screen)
+	}
+	require.False(s.T, s.asksForKeys(), "the terminal is in order again")
 	return s.cmd.ProcessState.ExitCode()
 }
 
@@ -82,7 +131,7 @@ func TestAnInterruptLeavesAnAgentAndAnotherCancelsIt(t *testing.T) {
 	defer close(hold.goesOn)
 	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
 	require.Zero(t, code, stderr)
-	first := sit(t, data, "agents", "run", "helper", "--run", "r", "--input", `{"by": 0}`)
+	first := sit(t, data, plainly, "agents", "run", "helper", "--run", "r", "--input", `{"by": 0}`)
 	<-hold.asked
 	first.sees("failed     first  divide")
 	first.interrupts()
@@ -93,7 +142,7 @@ func TestAnInterruptLeavesAnAgentAndAnotherCancelsIt(t *testing.T) {
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "r  running")
 
-	second := sit(t, data, "agents", "run", "helper", "--run", "r", "--input", `{"by": 0}`)
+	second := sit(t, data, plainly, "agents", "run", "helper", "--run", "r", "--input", `{"by": 0}`)
 	second.sees("the run was there before")
 	second.interrupts()
 	second.sees("press Ctrl-C again")
@@ -103,4 +152,94 @@ func TestAnInterruptLeavesAnAgentAndAnotherCancelsIt(t *testing.T) {
 	_, stderr, code = execute(t, data, "", "get", "r", "--wait", "1m", "--outcome")
 	require.Equal(t, exitFailed, code, stderr)
 	require.Contains(t, stderr, "cancelled")
+}
+
+// asksTwo asks for a value, and then for an approval.
+const asksTwo = `{"steps":[
+	{"id":"who","tool":"ask","arguments":{"question":"Who is it?","choices":["Ada","Bob"]}},
+	{"id":"pay","tool":"echo","arguments":{"to":"$ref:who"},"approval":{"ask":"Write to them?"}}],"output_steps":["who","pay"]}`
+
+// written is a file with a plan.
+func written(t *testing.T, plan string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "plan.json")
+	require.NoError(t, os.WriteFile(file, []byte(plan), 0o600))
+	return file
+}
+
+// What a run asks of people is asked at the terminal: what was typed before is no answer, one that is refused is asked for
+// again, and the terminal is in order afterwards.
+func TestQuestionsAreAskedAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	for name, env := range map[string][]string{"lines": plainly, "redrawn": {"TERM=xterm"}, "dumb": {"TERM=dumb"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			data := folder(t)
+			developing(t, data)
+			s := sit(t, data, env, "run", "--run", "r", "-o", "json", written(t, asksTwo))
+			s.types("Ada\n")
+			s.sees("Who is it?")
+			s.sees("answer; Enter leaves it open: ")
+			require.True(t, s.asksForKeys())
+			s.types("Evf\x7fe\n")
+			s.seesAfter("choose one of", "answer; Enter leaves it open: ")
+			s.types("nobody\x15Ada\n")
+			s.sees("answered by ann")
+			s.seesAfter("Write to them?", "approve? y or n; Enter leaves it open: ")
+			s.types("perhaps\n")
+			s.seesAfter("y or n\r", "approve? y or n; Enter leaves it open: ")
+			s.types("y as agreed\n")
+			s.sees("approved by ann")
+			require.Zero(t, s.ends(), "%s", &s.screen)
+			s.sees(`"results":{"who":"Ada","pay":{"to":"Ada"}}`)
+			if name != "redrawn" {
+				require.NotContains(t, s.screen.String(), "\x1b")
+			}
+			stdout, stderr, code := execute(t, data, "", "get", "r")
+			require.Zero(t, code, stderr)
+			require.Contains(t, stdout, "as agreed")
+		})
+	}
+}
+
+// A question that others answer is withdrawn, and what somebody had begun to type is no answer to the next; one that is
+// left open waits for others.
+func TestAQuestionIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	developing(t, data)
+	s := sit(t, data, []string{"TERM=xterm"}, "run", "--run", "r", written(t, asksTwo))
+	s.sees("answer; Enter leaves it open: ")
+	s.types("A")
+	s.sees("open: A")
+	_, stderr, code := execute(t, data, "", "questions", "answer", "r", "who", "Bob", "--by", "bob")
+	require.Zero(t, code, stderr)
+	s.sees("withdrawn: the step who was answered by bob")
+	s.seesAfter("withdrawn", "Enter to go on: ")
+	require.NotContains(t, s.screen.String(), "Write to them?")
+	s.types("da\n")
+	s.seesAfter("Write to them?", "approve? y or n; Enter leaves it open: ")
+	s.types("\n")
+	s.sees("left open; to answer: stepjet approve r pay")
+	require.Eventually(t, func() bool { return !s.asksForKeys() }, patience, 10*time.Millisecond)
+	_, stderr, code = execute(t, data, "", "approve", "r")
+	require.Zero(t, code, stderr)
+	require.Zero(t, s.ends(), "%s", &s.screen)
+}
+
+// An interrupt ends a command that asks.
+func TestAnInterruptWhileAQuestionIsOpen(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	developing(t, data)
+	file := written(t, asksTwo)
+	s := sit(t, data, []string{"TERM=xterm"}, "run", "--run", "r", file)
+	s.sees("answer; Enter leaves it open: ")
+	s.types("A")
+	s.interrupts()
+	require.Equal(t, ExitInterrupt, s.ends(), "%s", &s.screen)
+	s.sees("stepjet get r")
+	stdout, stderr, code := execute(t, data, "", "get", "r")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "r  running")
 }

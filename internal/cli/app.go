@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -40,9 +41,10 @@ type Env struct {
 type app struct {
 	env            Env
 	stdout, stderr io.Writer
-	style          style // of stdout
-	errStyle       style // of stderr
-	terminal       bool  // stderr is one that can be redrawn
+	style          style          // of stdout
+	errStyle       style          // of stderr
+	terminal       bool           // stderr is one that can be redrawn
+	screen         *screen.Screen // is stderr
 	flags          flags
 }
 

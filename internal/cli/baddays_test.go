@@ -138,16 +138,16 @@ func TestWhereTheServerIs(t *testing.T) {
 // The screen shows the end of the run when the reporter is closed, and nothing is left running.
 func TestLiveEndsWithTheLastState(t *testing.T) {
 	t.Parallel()
-	var screen shared
-	l := newLive(&screen, style{}, newProgress("r", parsed(t, progressPlan), time.Now()), nil)
+	var shows shared
+	l := newLive(onto(&shows), style{}, newProgress("r", parsed(t, progressPlan), time.Now()), nil)
 	l.event(client.Event{Kind: subjects.EventStart, Steps: 5})
-	require.Eventually(t, func() bool { return strings.Contains(screen.String(), "queued") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(shows.String(), "queued") }, patience, time.Millisecond)
 	for _, id := range []string{"tokyo", "london", "paris", "compare", "note"} {
 		l.event(client.Event{Kind: subjects.EventStep, Step: id, Status: outcome.StepSucceeded, MS: 1})
 	}
 	l.event(client.Event{Kind: subjects.EventEnd})
 	l.close()
-	frames := strings.Split(screen.String(), "\x1b[6A")
+	frames := strings.Split(shows.String(), "\x1b[6A")
 	last := frames[len(frames)-1]
 	require.Contains(t, last, "5 of 5 steps")
 	require.Equal(t, 5, strings.Count(last, "✓"))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -24,6 +25,12 @@ const (
 	exitWait      = 124 // --wait ran out; the run goes on, unless its plan was still being written
 	ExitInterrupt = 130 // Ctrl-C; for main, which ends at once when it is pressed twice
 )
+
+// AtOnce puts the terminal back in order, and returns the exit code, for a main that doesn't wait for the command to end.
+func AtOnce() int {
+	screen.Restore()
+	return ExitInterrupt
+}
 
 // errInterrupt is the cause of a context that a signal ended.
 var errInterrupt = errors.New("interrupted")

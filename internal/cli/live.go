@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/agents"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -34,8 +35,8 @@ func (a *app) report(run string, p *plan.Plan, now func() *plan.Plan) reporter {
 	if a.flags.quiet {
 		return silent{}
 	}
-	if p != nil && a.terminal {
-		return newLive(a.stderr, a.errStyle, newProgress(run, p, time.Now()), now)
+	if p != nil && a.screen != nil && a.screen.Redraws() {
+		return newLive(a.screen, a.errStyle, newProgress(run, p, time.Now()), now)
 	}
 	return &lines{w: a.stderr, st: a.errStyle, plan: func() *plan.Plan { return p }}
 }
@@ -224,7 +225,7 @@ const redrawEvery = 80 * time.Millisecond
 // live redraws the lines of a run in place. It owns two goroutines, which close ends: reading the plan anew must not
 // hold the drawing up.
 type live struct {
-	w       io.Writer
+	screen  *screen.Screen
 	st      style
 	stop    chan struct{}
 	amended chan struct{} // the plan is another now
@@ -232,11 +233,10 @@ type live struct {
 	ends    sync.WaitGroup
 	mu      sync.Mutex
 	g       *progress
-	drawn   int // lines on the screen
 }
 
-func newLive(w io.Writer, st style, g *progress, now func() *plan.Plan) *live {
-	l := &live{w: w, st: st, g: g, plan: now, stop: make(chan struct{}), amended: make(chan struct{}, 1)}
+func newLive(on *screen.Screen, st style, g *progress, now func() *plan.Plan) *live {
+	l := &live{screen: on, st: st, g: g, plan: now, stop: make(chan struct{}), amended: make(chan struct{}, 1)}
 	l.ends.Go(l.loop)
 	l.ends.Go(l.follow)
 	return l
@@ -287,24 +287,12 @@ func (l *live) loop() {
 func (l *live) close() {
 	close(l.stop)
 	l.ends.Wait()
+	l.screen.Done()
 }
 
-// draw goes back to the first line and writes each anew. A line never reaches the last column, so none wraps.
 func (l *live) draw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	width, rows := sizeOf(l.w)
-	now := l.g.lines(l.st, width, rows, time.Now())
-	var b strings.Builder
-	if l.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
-	}
-	for _, line := range now {
-		b.WriteString("\r\x1b[2K" + line + "\n")
-	}
-	for range l.drawn - len(now) {
-		b.WriteString("\r\x1b[2K\n")
-	}
-	l.drawn = max(l.drawn, len(now))
-	_, _ = io.WriteString(l.w, b.String())
+	width, rows := l.screen.Size()
+	l.screen.Draw(l.g.lines(l.st, width, rows, time.Now()))
 }

@@ -6,12 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -268,15 +270,11 @@ the schema and the choices of the question.`,
   stepjet questions answer order-42 address '{"city": "Bonn"}'`,
 		Args: exactly("RUN", "STEP", "VALUE"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			value := json.RawMessage(args[2])
-			if !json.Valid(value) {
-				value, _ = json.Marshal(args[2]) // a string: it can't fail
-			}
 			return a.answer(cmd.Context(), args[:2], &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
 				if q.Kind == outcome.Approval {
 					return nil, usage(fmt.Errorf("the step %s waits for an approval: stepjet approve", q.Step))
 				}
-				return s.client.Answer(ctx, q, value, f.answer())
+				return s.client.Answer(ctx, q, screen.Value(args[2]), f.answer())
 			})
 		}),
 	}
@@ -393,4 +391,39 @@ func runAndStep(_ *cobra.Command, args []string) error {
 		return nil
 	}
 	return usage(fmt.Errorf("too many arguments: RUN and STEP"))
+}
+
+// askedThere tells of a run what another reporter does, and asks at the terminal what the run asks of people.
+type askedThere struct {
+	reporter
+	asker *screen.Asker
+}
+
+// asked adds to a reporter that a person at the terminal is asked; where nobody sits there, it is the reporter alone.
+func asked(ctx context.Context, a *app, s *session, run string, tell reporter) reporter {
+	in, ok := a.env.Stdin.(*os.File)
+	if !ok || a.screen == nil || a.flags.quiet || !screen.CanAsk(in) {
+		return tell
+	}
+	return askedThere{tell, screen.Ask(ctx, screen.Asked{
+		Screen: a.screen, In: in, Board: s.client, Run: run, By: userName(a.env.Getenv), Patience: a.patience, Stands: answeredLine,
+		Instead: func(ctx context.Context, run, step string) string {
+			answered := fault.New(fault.NotFound, "the step %s waits for no answer any more", step)
+			return fault.As(asking{a}.notAsked(ctx, s, run, step, answered)).Message
+		},
+		Command: func(q *outcome.Question) string { return answerCommand(q.Run, q.Step, q.Kind) + s.arguments(a) },
+		Bold:    a.errStyle.bold, Dim: a.errStyle.dim,
+	})}
+}
+
+func (t askedThere) event(e client.Event) {
+	if e.Kind != subjects.EventQuestion { // it is asked
+		t.reporter.event(e)
+	}
+	t.asker.Event(e)
+}
+
+func (t askedThere) close() {
+	t.asker.Close()
+	t.reporter.close()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/eval"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -207,21 +209,26 @@ func TestGoldenProgress(t *testing.T) {
 	golden(t, "progress", b.String())
 }
 
+// onto is a terminal that can be redrawn.
+func onto(w io.Writer) *screen.Screen {
+	return screen.New(w, true, func() (columns, rows int) { return 80, 24 })
+}
+
 // The live view of a run whose plan is amended has the steps of the plan as it is now, where they stand, also those whose
 // events came before the plan was read again.
 func TestAnAmendedPlanIsDrawn(t *testing.T) {
 	t.Parallel()
-	var screen shared
+	var drawn shared
 	amended := make(chan *plan.Plan, 1)
-	l := newLive(&screen, style{}, newProgress("dog-day", parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"feed","tool":"feed","depends_on":["walk"]}]}`), time.Now()),
+	l := newLive(onto(&drawn), style{}, newProgress("dog-day", parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"feed","tool":"feed","depends_on":["walk"]}]}`), time.Now()),
 		func() *plan.Plan { return <-amended })
 	defer l.close()
 	shows := func(lines ...string) {
 		require.Eventually(t, func() bool {
-			frames := strings.Split(screen.String(), "dog-day")
+			frames := strings.Split(drawn.String(), "dog-day")
 			frame := frames[len(frames)-1]
 			return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(frame, line) })
-		}, patience, time.Millisecond, "%q in %s", lines, screen.String())
+		}, patience, time.Millisecond, "%q in %s", lines, drawn.String())
 	}
 	done := func(id string) client.Event {
 		return client.Event{Kind: subjects.EventStep, Step: id, Tool: id, Status: outcome.StepSucceeded, MS: 1}

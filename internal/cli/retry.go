@@ -120,7 +120,7 @@ func (a *app) followRun(ctx context.Context, s *session, r *client.Run) (*outcom
 	if l, ok := tell.(*lines); ok {
 		l.plan = sync.OnceValue(now)
 	}
-	return a.follow(ctx, w, tell)
+	return a.follow(ctx, w, asked(ctx, a, s, r.ID(), tell))
 }
 
 // planOf returns the plan of a run for a terminal to draw; nil where there is none, or the plan isn't to be had just

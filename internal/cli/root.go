@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/starter"
 	"github.com/stepjet/stepjet/internal/version"
 )
@@ -75,6 +76,10 @@ func Main(ctx context.Context, env Env) int {
 		env: env, stdout: env.Stdout, stderr: env.Stderr,
 		style: styleOf(env.Stdout, env.Getenv), errStyle: styleOf(env.Stderr, env.Getenv),
 		terminal: isTerminal(env.Stderr) && env.Getenv("TERM") != "dumb",
+	}
+	if isTerminal(env.Stderr) {
+		a.screen = screen.New(env.Stderr, a.errStyle.on, func() (columns, rows int) { return sizeOf(env.Stderr) })
+		a.stderr = a.screen
 	}
 	root := a.root()
 	root.SetArgs(env.Args)

@@ -44,6 +44,9 @@ and one of them goes on when it ends or is killed. So a --run runs once there to
 
 The same --run with the same plan never runs twice: it gives the outcome of the first.
 
+At a terminal, what the run asks of people is asked there: y or n for an approval, with a reason
+behind it or none; JSON or a text for an answer; Enter leaves a question to others.
+
 With --dry-run nothing runs and nothing is stored: it prints the plan's problems, or its waves,
 the calls that it would make, the limits that it would meet, and a run of it in which each tool
 returns a made-up value, an example of its output schema or the least that this accepts. It asks
@@ -169,7 +172,7 @@ func (a *app) runOn(ctx context.Context, s *session, body []byte, p *plan.Plan, 
 	if tell == nil {
 		tell = a.report(o.Run, p, func() *plan.Plan { return planNow(ctx, s, o.Run) })
 	}
-	return a.follow(ctx, w, tell)
+	return a.follow(ctx, w, asked(ctx, a, s, o.Run, tell))
 }
 
 func (a *app) tellIfAttached(r *client.Run) {

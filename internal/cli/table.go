@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/text"
 )
 
@@ -86,18 +87,8 @@ func writeRow(b *strings.Builder, row []cell, widths []int, indent string, width
 	b.WriteByte('\n')
 }
 
-// columns counts the columns that text takes on a terminal. Wide letters (East Asian ones and emoji) count twice; it
-// rather counts too many than too few, so that no line wraps.
-func columns(text string) int {
-	n := 0
-	for _, r := range text {
-		n++
-		if r >= 0x1100 && (r < 0x2000 || r >= 0x2e80) {
-			n++
-		}
-	}
-	return n
-}
+// columns counts the columns that text takes on a terminal.
+func columns(s string) int { return text.Columns(s) }
 
 // cut shortens text to a number of columns, at least 8.
 func cut(text string, width int) string {
@@ -114,16 +105,8 @@ func cut(text string, width int) string {
 	return text
 }
 
-// oneLine makes text of strangers fit for one line of a terminal: control characters, escape sequences among them, and
-// line breaks become blanks.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// oneLine makes text of strangers fit for one line of a terminal.
+func oneLine(s string) string { return text.OneLine(s) }
 
 // took writes a duration with three significant digits: 840µs, 12.4 ms, 3.21 s, 4m05s.
 func took(d time.Duration) string {
@@ -180,14 +163,10 @@ func clock(t, now time.Time) string {
 // clipLine is a text of people in one row of a table; the whole of it is shown where one thing is.
 func clipLine(s string) string { return oneLine(text.Clip(s, maxResultLine)) }
 
-// writePart prints a JSON value below its name; nothing for none. Control characters of what is no JSON stay out.
+// writePart prints a JSON value below its name; nothing for none. Control characters stay out.
 func writePart(b *bytes.Buffer, st style, name string, raw json.RawMessage) {
 	if len(raw) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s\n", st.dim(name))
-	if json.Indent(b, raw, "", "  ") != nil {
-		b.WriteString(oneLine(string(raw)))
-	}
-	b.WriteByte('\n')
+	fmt.Fprintf(b, "\n%s\n%s\n", st.dim(name), screen.Readable(raw))
 }

@@ -1,0 +1,10 @@
+package screen
+
+import "golang.org/x/sys/unix"
+
+// The requests that read how a terminal works, that set it, and that set it and drop what was typed before.
+const (
+	readMode  = unix.TCGETS
+	setMode   = unix.TCSETS
+	flushMode = unix.TCSETSF
+)
