@@ -186,7 +186,8 @@ func run(t Terminal) *cobra.Command {
 	c.Long = `Submits a plan of one step, "` + Step + `", which calls the agent, and follows its rounds on standard error:
 the call of the planner, then the calls that it answered with. Standard output gets the outcome, with
 the agent's output as the result of that step. Once it is over, a line for each round says what its
-planner's call took, in tokens too where the planner tells, and how its calls went.
+planner's call took, in tokens too where the planner tells, and how its calls went. A terminal shows
+the rounds in place while they form, unless NO_COLOR is set.
 
 An interrupt leaves the run, which goes on without this command, and says how to come back to it; at a
 terminal a second one within 3 s cancels it.

@@ -45,7 +45,7 @@ func agentsCommand(a *app) *cobra.Command {
 				return err
 			}
 			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) following {
-				return following{tell: a.rounds(), over: a.roundsOver(s, run), left: leaving{a, s, run}.left}
+				return following{tell: a.rounds(cmd.Context(), s, run), over: a.roundsOver(s, run), left: leaving{a, s, run}.left}
 			})
 		})}
 		c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
@@ -59,11 +59,52 @@ func agentsCommand(a *app) *cobra.Command {
 }
 
 // rounds tells of the rounds of an agent's run.
-func (a *app) rounds() reporter {
-	if a.flags.quiet {
+func (a *app) rounds(ctx context.Context, s *session, run string) reporter {
+	switch {
+	case a.flags.quiet:
 		return silent{}
+	case a.screen != nil && a.screen.Redraws():
+		v := agents.NewView(run, agents.Step, time.Now())
+		return newLive(a.screen, a.errStyle, &roundView{View: v, ctx: ctx, s: s, run: run, spent: map[outcome.Handle]json.RawMessage{}})
 	}
 	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle}}
+}
+
+// roundView draws the rounds of an agent's run, and reads the run's document for what no event tells.
+type roundView struct {
+	*agents.View
+	ctx   context.Context // of the command
+	s     *session
+	run   string
+	spent map[outcome.Handle]json.RawMessage // results that were read; of the goroutine that reads
+}
+
+func (v *roundView) apply(e client.Event, now time.Time) (stale bool) { return v.Apply(e, now) }
+
+func (v *roundView) read() func(time.Time) bool {
+	ctx, cancel := context.WithTimeout(v.ctx, time.Second)
+	defer cancel()
+	doc, err := v.s.client.Get(ctx, v.run)
+	if err != nil {
+		return func(time.Time) bool { return v.ctx.Err() == nil }
+	}
+	// What lies in blobs is read here, where nothing is locked.
+	agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) {
+		if _, known := v.spent[*h]; !known {
+			if raw, err := v.s.client.Blob(ctx, h); err == nil {
+				v.spent[*h] = raw
+			}
+		}
+		return nil, nil
+	})
+	return func(now time.Time) bool {
+		return v.Merge(doc, func(h *outcome.Handle) (json.RawMessage, error) { return v.spent[*h], nil }, now)
+	}
+}
+
+func (v *roundView) lines(st style, _, rows int, now time.Time) []string {
+	look := agents.Look{Bold: st.bold, Dim: st.dim, Status: st.step, Mark: mark, Words: inWords, Took: took}
+	return v.Lines(look, rows, now)
 }
 
 // roundsOver returns what tells, once an agent's run is over, what its rounds came to.

@@ -5,19 +5,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/stepjet/stepjet/internal/lab/vt"
+	"github.com/stepjet/stepjet/internal/text"
 )
 
 // seat is a person at a terminal, and the command that runs on it.
 type seat struct {
 	*testing.T
 	screen shared
+	mu     sync.Mutex
+	on     *vt.Terminal // what stands on it
 	hands  *os.File
 	cmd    *exec.Cmd
 	ended  chan struct{}
@@ -36,7 +45,7 @@ func sit(t *testing.T, data string, env []string, args ...string) *seat {
 	require.NoError(t, err)
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
-	s := &seat{T: t, hands: hands, cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	s := &seat{T: t, hands: hands, cmd: exec.Command(binary, args...), ended: make(chan struct{}), on: vt.New(80)}
 	s.resize(80, 24)
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = tty, tty, tty
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -54,7 +63,10 @@ func sit(t *testing.T, data string, env []string, args ...string) *seat {
 		buf := make([]byte, 4096)
 		for {
 			n, err := hands.Read(buf)
+			s.mu.Lock()
 			_, _ = s.screen.Write(buf[:n])
+			_, _ = s.on.Write(buf[:n])
+			s.mu.Unlock()
 			if err != nil { // the command has ended
 				return
 			}
@@ -72,6 +84,9 @@ func sit(t *testing.T, data string, env []string, args ...string) *seat {
 // resize makes the terminal as large as that.
 func (s *seat) resize(columns, rows uint16) {
 	s.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on.Resize(int(columns))
 	require.NoError(s.T, unix.IoctlSetWinsize(int(s.hands.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
@@ -79,6 +94,22 @@ func (s *seat) resize(columns, rows uint16) {
 func (s *seat) sees(what string) {
 	s.Helper()
 	require.Eventually(s.T, func() bool { return strings.Contains(s.screen.String(), what) }, patience, 10*time.Millisecond, "%s: %s", what, &s.screen)
+}
+
+// shows returns the rows that stand on the terminal.
+func (s *seat) shows() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.on.Rows()
+}
+
+// seesRow waits for a row that an expression finds.
+func (s *seat) seesRow(form string) {
+	s.Helper()
+	is := regexp.MustCompile(form)
+	if !assert.Eventually(s.T, func() bool { return slices.ContainsFunc(s.shows(), is.MatchString) }, patience, 10*time.Millisecond, form) {
+		require.FailNow(s.T, "it is not seen", "%q", s.shows())
+	}
 }
 
 // seesAfter waits until something stands behind something else.
@@ -242,4 +273,58 @@ func TestAnInterruptWhileAQuestionIsOpen(t *testing.T) {
 	stdout, stderr, code := execute(t, data, "", "get", "r")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "r  running")
+}
+
+// guide is an agent that may ask.
+const guide = `{"name":"guide","description":"Asks.","inputSchema":{"type":"object"},
+	"agent":{"planner":{"tool":"planner","mode":"plan"},"instructions":"Ask.","tools":["divide","add","ask"],"max_rounds":5}}`
+
+// asksInRounds are answers of a planner that asks for a value in round 0, and for an approval in round 1, with texts that
+// would steer a terminal.
+var asksInRounds = []string{
+	`{"steps":[{"id":"first","tool":"divide","arguments":{"a":1,"b":0}},
+		{"id":"who","tool":"ask","arguments":{"question":"Who\u001b[2J is\u009b1A it?\u0007","choices":["Ada","\u001b]0;mine\u0007","東京"]}}],
+		"usage":{"input_tokens":900,"output_tokens":40,"cost_usd":0.001}}`,
+	`{"steps":[{"id":"go","tool":"add","arguments":{"a":1,"b":1},"approval":{"ask":"Write to \u001b[31mthem?"}},
+		{"id":"then","tool":"add","arguments":{"a":"$ref:go.result","b":1}}],
+		"usage":{"input_tokens":1100,"output_tokens":60,"cost_usd":0.002},"output":{"n":"$ref:then.result"}}`,
+}
+
+// While an agent runs, the terminal shows its rounds as they form and what they took, and what it asks; narrower and wider
+// while somebody types, and whatever strangers wrote.
+func TestAnAgentIsSeenAndAnswered(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	planning(t, url, holding{answers: asksInRounds})
+	_, stderr, code := execute(t, data, guide, "agents", "apply", "-")
+	require.Zero(t, code, stderr)
+	s := sit(t, data, []string{"TERM=xterm-256color"}, "agents", "run", "guide", "--run", "r")
+	s.seesRow(`^r  round 0  1 of 2 calls over  900 tokens in, 40 out  \$0.001  `)
+	s.seesRow(`^  round 0  ✓ planner  .* 900 tokens in, 40 out, \$0.001$`)
+	s.seesRow(`^    ✗  first  divide  failed  tool_terminal: divide: division`)
+	s.seesRow(`^    ·  who    ask  asking  `)
+	s.seesRow(`^  Who \[2J is 1A it\?`)
+	s.seesRow(`^answer; Enter leaves it open: $`)
+	s.types("Ad")
+	s.seesRow(`^answer; Enter leaves it open: Ad$`)
+	s.resize(40, 12)
+	s.seesRow(`^r  round 0  1 of 2 calls over  900 tok…$`)
+	s.types("a")
+	s.seesRow(`Ada$`)
+	for _, row := range s.shows() {
+		require.LessOrEqual(t, text.Columns(row), 40)
+	}
+	s.resize(100, 30)
+	s.types("\n")
+	s.sees("answered by ann")
+	s.seesRow(`^r  round 1  0 of 2 calls over  2000 tokens in, 100 out  \$0.003  `)
+	s.seesRow(`^  Write to \[31mthem\?`)
+	s.seesRow(`^    ·  then  add  waiting`)
+	s.seesRow(`^approve\? y or n; Enter leaves it open: $`)
+	s.types("y\n")
+	require.Zero(t, s.ends(), "%q", s.shows())
+	s.seesRow(`^r  round 1  2 of 2 calls over  `)
+	s.seesRow(`^0 +succeeded +\S+ +900 +40 +\$0\.001 +2 \(1 did not succeed\)$`)
+	require.Empty(t, s.on.Odd())
 }

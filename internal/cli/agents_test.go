@@ -21,7 +21,10 @@ import (
 const agentFiles = "testdata/agents/"
 
 // holding has the planner of a test wait before it answers.
-type holding struct{ asked, goesOn chan struct{} }
+type holding struct {
+	asked, goesOn chan struct{} // nil: it doesn't wait
+	answers       []string      // in the place of those that divide; %s stands for what it was given
+}
 
 // planning hosts a planner that divides by what the agent was given, and goes around it where that fails.
 func planning(t *testing.T, url string, hold ...holding) {
@@ -35,7 +38,9 @@ func planning(t *testing.T, url string, hold ...holding) {
 			"usage":{"input_tokens":1100,"output_tokens":60,"cost_usd":0.002}}`,
 		`{"output":{"quotient":12,"by":%s}}`,
 	}
-	if len(hold) > 0 {
+	if len(hold) > 0 && hold[0].answers != nil {
+		answers = hold[0].answers
+	} else if len(hold) > 0 {
 		answers[2] = `{"output":{"quotient":"$ref:r1.second.result","by":%s}}`
 	}
 	worker.Handle(w, "planner", func(_ context.Context, request map[string]any) (json.RawMessage, error) {
@@ -47,11 +52,11 @@ func planning(t *testing.T, url string, hold ...holding) {
 		if json.Unmarshal(raw, &in) != nil || in.Round >= len(answers) {
 			return nil, worker.Terminal(errors.New("no answer"))
 		}
-		if in.Round == 1 && len(hold) > 0 {
+		if in.Round == 1 && len(hold) > 0 && hold[0].asked != nil {
 			close(hold[0].asked)
 			<-hold[0].goesOn
 		}
-		return fmt.Appendf(nil, answers[in.Round], in.Input.By), nil
+		return json.RawMessage(strings.ReplaceAll(answers[in.Round], "%s", in.Input.By.String())), nil
 	}, worker.Contract(tool.Orchestration{Request: tool.WholeRequest}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

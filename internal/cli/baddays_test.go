@@ -139,7 +139,7 @@ func TestWhereTheServerIs(t *testing.T) {
 func TestLiveEndsWithTheLastState(t *testing.T) {
 	t.Parallel()
 	var shows shared
-	l := newLive(onto(&shows), style{}, newProgress("r", parsed(t, progressPlan), time.Now()), nil)
+	l := newLive(onto(&shows), style{}, planned{newProgress("r", parsed(t, progressPlan), time.Now()), nil})
 	l.event(client.Event{Kind: subjects.EventStart, Steps: 5})
 	require.Eventually(t, func() bool { return strings.Contains(shows.String(), "queued") }, patience, time.Millisecond)
 	for _, id := range []string{"tokyo", "london", "paris", "compare", "note"} {

@@ -36,7 +36,7 @@ func (a *app) report(run string, p *plan.Plan, now func() *plan.Plan) reporter {
 		return silent{}
 	}
 	if p != nil && a.screen != nil && a.screen.Redraws() {
-		return newLive(a.screen, a.errStyle, newProgress(run, p, time.Now()), now)
+		return newLive(a.screen, a.errStyle, planned{newProgress(run, p, time.Now()), now})
 	}
 	return &lines{w: a.stderr, st: a.errStyle, plan: func() *plan.Plan { return p }}
 }
@@ -222,21 +222,33 @@ func spent(queuedMS, ranMS float64) string {
 // redrawEvery keeps the drawing smooth without being work.
 const redrawEvery = 80 * time.Millisecond
 
+// picture is what live draws: plain data, which events change.
+type picture interface {
+	// apply takes an event that came at now. stale says that something has to be read anew.
+	apply(e client.Event, now time.Time) (stale bool)
+	// read reads it; it is called without anything locked. change brings it in, nil for none; again says to read once more
+	// in a moment.
+	read() (change func(now time.Time) (again bool))
+	lines(st style, width, rows int, now time.Time) []string
+}
+
+// readAgain is when something is read once more that wasn't there yet.
+const readAgain = 500 * time.Millisecond
+
 // live redraws the lines of a run in place. It owns two goroutines, which close ends: reading the plan anew must not
 // hold the drawing up.
 type live struct {
-	screen  *screen.Screen
-	st      style
-	stop    chan struct{}
-	amended chan struct{} // the plan is another now
-	plan    func() *plan.Plan
-	ends    sync.WaitGroup
-	mu      sync.Mutex
-	g       *progress
+	screen *screen.Screen
+	st     style
+	stop   chan struct{}
+	stale  chan struct{} // something has to be read anew
+	ends   sync.WaitGroup
+	mu     sync.Mutex
+	of     picture
 }
 
-func newLive(on *screen.Screen, st style, g *progress, now func() *plan.Plan) *live {
-	l := &live{screen: on, st: st, g: g, plan: now, stop: make(chan struct{}), amended: make(chan struct{}, 1)}
+func newLive(on *screen.Screen, st style, of picture) *live {
+	l := &live{screen: on, st: st, of: of, stop: make(chan struct{}), stale: make(chan struct{}, 1)}
 	l.ends.Go(l.loop)
 	l.ends.Go(l.follow)
 	return l
@@ -245,28 +257,35 @@ func newLive(on *screen.Screen, st style, g *progress, now func() *plan.Plan) *l
 func (l *live) event(e client.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.g.apply(e, time.Now())
-	if e.Kind == subjects.EventAmend && e.Step == subjects.RootScope {
+	if l.of.apply(e, time.Now()) {
 		select {
-		case l.amended <- struct{}{}:
+		case l.stale <- struct{}{}:
 		default: // it is about to be read
 		}
 	}
 }
 
-// follow reads the plan whenever it was amended.
+// follow reads what has to be read anew.
 func (l *live) follow() {
+	again := time.NewTimer(0)
+	defer again.Stop()
+	<-again.C
 	for {
 		select {
 		case <-l.stop:
 			return
-		case <-l.amended:
-			if p := l.plan(); p != nil {
-				l.mu.Lock()
-				l.g.amend(p, time.Now())
-				l.mu.Unlock()
-			}
+		case <-l.stale:
+		case <-again.C:
 		}
+		change := l.of.read()
+		if change == nil {
+			continue
+		}
+		l.mu.Lock()
+		if change(time.Now()) {
+			again.Reset(readAgain)
+		}
+		l.mu.Unlock()
 	}
 }
 
@@ -294,5 +313,27 @@ func (l *live) draw() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	width, rows := l.screen.Size()
-	l.screen.Draw(l.g.lines(l.st, width, rows, time.Now()))
+	l.screen.Draw(l.of.lines(l.st, width, rows, time.Now()))
+}
+
+// planned draws the progress of a plan, and reads the plan whenever it was amended.
+type planned struct {
+	*progress
+	plan func() *plan.Plan
+}
+
+func (p planned) apply(e client.Event, now time.Time) (stale bool) {
+	p.progress.apply(e, now)
+	return e.Kind == subjects.EventAmend && e.Step == subjects.RootScope
+}
+
+func (p planned) read() func(time.Time) bool {
+	now := p.plan()
+	if now == nil {
+		return nil
+	}
+	return func(t time.Time) bool {
+		p.amend(now, t)
+		return false
+	}
 }

@@ -417,7 +417,7 @@ func asked(ctx context.Context, a *app, s *session, run string, tell reporter) r
 }
 
 func (t askedThere) event(e client.Event) {
-	if e.Kind != subjects.EventQuestion { // it is asked
+	if _, drawn := t.reporter.(*live); drawn || e.Kind != subjects.EventQuestion { // it is asked, so no line has to tell of it
 		t.reporter.event(e)
 	}
 	t.asker.Event(e)

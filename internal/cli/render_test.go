@@ -220,8 +220,8 @@ func TestAnAmendedPlanIsDrawn(t *testing.T) {
 	t.Parallel()
 	var drawn shared
 	amended := make(chan *plan.Plan, 1)
-	l := newLive(onto(&drawn), style{}, newProgress("dog-day", parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"feed","tool":"feed","depends_on":["walk"]}]}`), time.Now()),
-		func() *plan.Plan { return <-amended })
+	l := newLive(onto(&drawn), style{}, planned{newProgress("dog-day", parsed(t, `{"steps":[{"id":"walk","tool":"walk"},{"id":"feed","tool":"feed","depends_on":["walk"]}]}`), time.Now()),
+		func() *plan.Plan { return <-amended }})
 	defer l.close()
 	shows := func(lines ...string) {
 		require.Eventually(t, func() bool {

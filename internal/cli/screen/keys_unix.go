@@ -94,7 +94,7 @@ func listen(in *os.File, woke func()) (*keys, error) {
 func (k *keys) set(request uint) error {
 	mode := k.before
 	mode.Lflag &^= unix.ICANON | unix.ECHO
-	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 1, 0
+	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 0, 0 // a read doesn't wait: what there was may be dropped by then
 	return unix.IoctlSetTermios(int(k.in.Fd()), request, &mode)
 }
 
@@ -111,8 +111,8 @@ func (k *keys) forget() {
 	if at.keys == k && inFront(k.in) {
 		_ = k.set(flushMode) // a terminal that is gone has nothing typed
 	}
-	at.mu.Unlock()
 	k.epoch.Add(1)
+	at.mu.Unlock()
 }
 
 // close puts the terminal back in order.
@@ -141,23 +141,42 @@ func (k *keys) loop() {
 			continue
 		case err != nil || fds[0].Revents != 0:
 			return
-		case len(fds) == 1 || fds[1].Revents == 0 || !inFront(k.in):
+		case len(fds) == 1 || fds[1].Revents == 0:
 			continue
-		}
-		now := k.epoch.Load()
-		n, err := unix.Read(int(k.in.Fd()), buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || n <= 0 { // the terminal is gone
+		case fds[1].Revents&unix.POLLIN == 0: // the terminal is gone
 			return
 		}
+		t, ok := k.read(buf)
+		if !ok {
+			return
+		}
+		if len(t.keys) == 0 {
+			continue
+		}
 		select {
-		case k.typed <- typed{append([]byte(nil), buf[:n]...), now}:
+		case k.typed <- t:
 		case <-k.stop:
 			return
 		}
 	}
+}
+
+// read reads what is typed, if anything is still; ok is false where nothing more will come. The terminal stays as it is
+// meanwhile: one that is back in order would have this wait for a whole line.
+func (k *keys) read(buf []byte) (t typed, ok bool) {
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.keys != k {
+		return t, false
+	}
+	if !inFront(k.in) {
+		return t, true
+	}
+	n, err := unix.Read(int(k.in.Fd()), buf)
+	if err != nil {
+		return t, errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN)
+	}
+	return typed{append([]byte(nil), buf[:n]...), k.epoch.Load()}, true
 }
 
 // standStill waits for the process to go on after it stood still: a shell has set the terminal anew.

@@ -1,0 +1,219 @@
+package agents
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// View is what a terminal shows of an agent's run while it goes on: its rounds as they form, as far as events and the
+// run's document tell. It is plain data; the clock is an argument and somebody else draws it.
+type View struct {
+	run    string
+	agent  string // the step
+	began  time.Time
+	ended  time.Time // zero: it goes on
+	rounds []*viewRound
+	says   string // what the agent's step itself waits for
+}
+
+// viewRound is a round: the call of the planner, and the calls that it answered with, in the answer's order once that
+// was read.
+type viewRound struct {
+	planner viewStep
+	used    *agent.Tokens
+	read    bool // the planner's answer is in
+	calls   []*viewStep
+}
+
+type viewStep struct {
+	id, tool string
+	status   outcome.StepStatus
+	since    time.Time // when it was first heard of as begun, by the reader's clock
+	ms       float64
+	attempt  int
+	why      string // it failed
+	says     string // what it waits for, or how far it is
+	over     int    // steps within it that are over
+}
+
+// NewView returns the view of a run whose step is an agent.
+func NewView(run, agent string, now time.Time) *View {
+	return &View{run: run, agent: agent, began: now}
+}
+
+// round returns a round, which may be new, and so may those before it; nil for what is no number of one.
+func (v *View) round(n int) *viewRound {
+	if n < 0 || n > len(v.rounds)+1000 { // of a peer that counts otherwise
+		return nil
+	}
+	for len(v.rounds) <= n {
+		v.rounds = append(v.rounds, &viewRound{})
+	}
+	return v.rounds[n]
+}
+
+// step returns a call of a round, which may be new.
+func (r *viewRound) step(id string) *viewStep {
+	for _, s := range r.calls {
+		if s.id == id {
+			return s
+		}
+	}
+	s := &viewStep{id: id}
+	r.calls = append(r.calls, s)
+	return s
+}
+
+// at returns what of the view stands for a step of the run, and whether the step lies inside of that; nil for none.
+func (v *View) at(step string) (s *viewStep, inside bool) {
+	n, what, ok := Place(v.agent, step)
+	if !ok || Earlier(what) {
+		return nil, false
+	}
+	r := v.round(n)
+	if r == nil {
+		return nil, false
+	}
+	if what == "" {
+		return &r.planner, false
+	}
+	outermost, _, inner := strings.Cut(what, "/")
+	id, _, item := subjects.SplitItem(outermost)
+	if id == "" { // a call that the agent makes for itself
+		id, item = outermost, false
+	}
+	return r.step(id), inner || item
+}
+
+// Apply takes an event that came at now. stale says that the run's document tells more by now.
+func (v *View) Apply(e client.Event, now time.Time) (stale bool) {
+	switch e.Kind {
+	case subjects.EventEnd:
+		v.ended = now
+		return false
+	case subjects.EventStart:
+		return true
+	case subjects.EventProgress, subjects.EventQuestion:
+		e.Status = outcome.StepRunning
+		if e.Kind == subjects.EventQuestion {
+			e.Status = outcome.StepAsking
+		}
+	case subjects.EventStep:
+	default:
+		return false
+	}
+	if e.Step == v.agent {
+		v.says = e.Waiting
+		return false
+	}
+	s, inside := v.at(e.Step)
+	switch {
+	case s == nil:
+		return false
+	case inside:
+		s.within(e, now)
+		return false
+	}
+	known := s.tool != ""
+	s.take(e, now)
+	n, what, _ := Place(v.agent, e.Step)
+	return what == "" && e.Status.Terminal() && !v.rounds[n].read || !known && e.Tool == ""
+}
+
+// within takes an event of a step inside of a call.
+func (s *viewStep) within(e client.Event, now time.Time) {
+	if e.Status.Terminal() {
+		s.over++
+	}
+	if !s.status.Terminal() {
+		s.begin(outcome.StepRunning, now)
+	}
+}
+
+func (s *viewStep) begin(status outcome.StepStatus, now time.Time) {
+	if s.status = status; s.since.IsZero() {
+		s.since = now
+	}
+}
+
+func (s *viewStep) take(e client.Event, now time.Time) {
+	if s.status.Terminal() {
+		return
+	}
+	s.begin(e.Status, now)
+	if e.Tool != "" {
+		s.tool = e.Tool
+	}
+	s.ms, s.attempt, s.says, s.why = e.MS, max(e.Attempt, s.attempt), e.Waiting, ""
+	if p := e.Progress; p != nil {
+		s.says = p.Message
+	}
+	if e.Error != nil {
+		s.why = string(e.Error.Code) + ": " + e.Error.Message
+	}
+}
+
+// Merge takes what the run's document has. stale says that it was of before a planner's answer that was told of. blob
+// returns a result that lies elsewhere.
+func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessage, error), now time.Time) (stale bool) {
+	for i := range doc.Steps {
+		if doc.Steps[i].ID != v.agent {
+			continue
+		}
+		order := map[*viewRound]int{}
+		for k := range doc.Steps[i].Steps {
+			x := &doc.Steps[i].Steps[k]
+			n, what, ok := Place(v.agent, x.ID)
+			s, inside := v.at(x.ID)
+			if !ok || s == nil || inside {
+				continue
+			}
+			r := v.rounds[n]
+			s.merge(x, now)
+			if what == "" {
+				r.used, r.read = used(x, blob), x.Status.Terminal()
+				continue
+			}
+			r.put(s, order[r])
+			order[r]++
+		}
+	}
+	return v.ended.IsZero() && slices.ContainsFunc(v.rounds, (*viewRound).forms)
+}
+
+// forms reports whether the document tells more in a moment: of what the planner answered, or of the calls that its answer
+// becomes. An answer without calls ends the run.
+func (r *viewRound) forms() bool {
+	return r.planner.status == outcome.StepSucceeded && (!r.read || len(r.calls) == 0)
+}
+
+// put moves a call to its place in the answer.
+func (r *viewRound) put(s *viewStep, place int) {
+	if at := slices.Index(r.calls, s); at > place {
+		r.calls = slices.Insert(slices.Delete(r.calls, at, at+1), place, s)
+	}
+}
+
+func (s *viewStep) merge(x *outcome.Step, now time.Time) {
+	if s.tool == "" {
+		s.tool = x.Tool
+	}
+	if s.status.Terminal() || s.status != "" && !x.Status.Terminal() { // an event said it, and later
+		return
+	}
+	_, ms := x.TookMS()
+	if x.Status != outcome.StepWaiting {
+		s.begin(x.Status, now)
+	}
+	s.status, s.ms, s.attempt, s.says = x.Status, ms, x.Attempts, x.Waiting
+	if x.Error != nil {
+		s.why = string(x.Error.Code) + ": " + x.Error.Message
+	}
+}

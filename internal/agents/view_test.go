@@ -1,0 +1,92 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/vt"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+func plainLook() Look {
+	same := func(s string) string { return s }
+	return Look{
+		Bold: same, Dim: same, Status: func(_ outcome.StepStatus, s string) string { return s },
+		Mark:  func(s outcome.StepStatus) string { return fmt.Sprintf("%.1s", string(s)+".") },
+		Words: func(s outcome.StepStatus) string { return string(s) }, Took: time.Duration.String,
+	}
+}
+
+func told(step, tool string, status outcome.StepStatus) client.Event {
+	return client.Event{Kind: subjects.EventStep, Step: step, Tool: tool, Status: status}
+}
+
+// noBlob is what lies elsewhere, where nothing does.
+func noBlob(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
+
+// Rounds are drawn as events and the document tell of them, in the order of the planner's answer.
+func TestViewOfRounds(t *testing.T) {
+	t.Parallel()
+	v := NewView("r", "a", noon)
+	require.Equal(t, []string{"r  waits for its planner  1s"}, v.Lines(plainLook(), 24, noon.Add(time.Second)))
+	require.True(t, v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon), "what it answered is in the document")
+	require.False(t, v.Apply(told("a/=0/second", "add", outcome.StepRunning), noon))
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{
+		{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded, Attempts: 1, Result: json.RawMessage(`{"usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.5}}`)},
+		{ID: "a/=0/first", Tool: "add", Status: outcome.StepWaiting, Waiting: "second"},
+		{ID: "a/=0/second", Tool: "add", Status: outcome.StepReady},
+	}}}}
+	require.False(t, v.Merge(doc, noBlob, noon))
+	failed := told("a/=0/second", "add", outcome.StepFailed)
+	failed.Error = fault.New(fault.ToolFailed, "\x1b[2J\u009b1Ano\x07 %s", strings.Repeat("long", 100))
+	v.Apply(failed, noon)
+	v.Apply(told("a/=0/first/=0/x", "add", outcome.StepSucceeded), noon)
+	require.True(t, v.Apply(told("a/=1/=plan", "model", outcome.StepSucceeded), noon))
+	require.True(t, v.Merge(doc, noBlob, noon), "the document is of before that answer")
+
+	lines := v.Lines(plainLook(), 24, noon.Add(time.Second))
+	require.Len(t, lines, 5)
+	require.Equal(t, "r  round 1  0 of 0 calls over  7 tokens in, 2 out  $0.5  1s", lines[0])
+	require.Equal(t, "  round 0  s planner  7 tokens in, 2 out, $0.5", lines[1])
+	require.Equal(t, "    r  first   add  running  1s  1 step within it over  second", lines[2])
+	require.True(t, strings.HasPrefix(lines[3], "    f  second  add  failed  tool_failed:  [2J 1Ano  long"), lines[3])
+	require.Less(t, len(lines[3]), 300)
+	require.Equal(t, "  round 1  s planner", lines[4])
+	on := vt.New(80)
+	_, _ = on.Write([]byte(strings.Join(lines, "\n"))) // it never fails
+	require.Empty(t, on.Odd())
+
+	require.False(t, v.Apply(client.Event{Kind: subjects.EventEnd}, noon.Add(time.Minute)))
+	require.Contains(t, v.Lines(plainLook(), 24, noon.Add(time.Hour))[0], "  1m0s")
+}
+
+// However many rounds and calls there are, no more lines are drawn than there is room for, and the last round is seen.
+func TestViewOfManyRounds(t *testing.T) {
+	t.Parallel()
+	v := NewView("r", "a", noon)
+	for round := range 12 {
+		v.Apply(told(fmt.Sprintf("a/=%d/=plan", round), "model", outcome.StepSucceeded), noon)
+		for call := range 7 {
+			v.Apply(told(fmt.Sprintf("a/=%d/c%d", round, call), "add", outcome.StepRunning), noon)
+		}
+	}
+	for rows := 3; rows < 120; rows++ {
+		lines := v.Lines(plainLook(), rows, noon)
+		require.LessOrEqual(t, len(lines), rows-1, rows)
+		if rows > 3 {
+			require.Contains(t, strings.Join(lines, "\n"), "round 11", rows)
+		}
+	}
+	require.Contains(t, strings.Join(v.Lines(plainLook(), 14, noon), "\n"), "rounds before")
+	require.Nil(t, v.round(1<<40), "a peer that counts otherwise")
+}
