@@ -38,6 +38,8 @@ type Terminal struct {
 	JSON     func() bool
 	Document func(any) error
 	Text     func(lines [][]string)
+	// Width is how many columns a line may have.
+	Width func() int
 	// Speak says something to an agent of a run.
 	Speak func(ctx context.Context, run string, w client.Word) (*client.Heard, error)
 	// Run is the command that runs a plan of one step, Step, and follows it.
@@ -112,9 +114,45 @@ func list(t Terminal) *cobra.Command {
 			for i := range all {
 				lines = append(lines, line(all[i].Definition))
 			}
+			fit(lines, t.Width())
 			t.Text(lines)
 			return nil
 		}),
+	}
+}
+
+// leastAbout is how many columns of a list are for what an agent is for.
+const leastAbout = 16
+
+// fit shortens the cells of a list so that no line takes more columns: the widest columns first, but for the last, which
+// gets what is left.
+func fit(lines [][]string, width int) {
+	last := len(lines[0]) - 1
+	widths, used := make([]int, last), 0
+	for i := range widths {
+		for _, line := range lines {
+			line[i] = text.OneLine(line[i])
+			widths[i] = max(widths[i], text.Columns(line[i]))
+		}
+		used += widths[i] + 2
+	}
+	for ; used+leastAbout > width; used-- {
+		widest := 0
+		for i := range widths {
+			if i > 0 && (widths[i] > widths[widest] || widest == 0 && 2*widths[i] > widths[0]) { // names are typed again
+				widest = i
+			}
+		}
+		if widths[widest] <= leastAbout/2 {
+			break // there is no more to be taken away
+		}
+		widths[widest]--
+	}
+	for _, line := range lines {
+		for i := range widths {
+			line[i], _ = text.Fit(line[i], widths[i])
+		}
+		line[last], _ = text.Fit(text.OneLine(line[last]), max(width-used, leastAbout/2))
 	}
 }
 

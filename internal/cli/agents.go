@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ func agentsCommand(a *app) *cobra.Command {
 	t := agents.Terminal{
 		Work: a.work, Tools: a.registered, Apply: a.apply, Read: a.readFile, Say: a.say, JSON: a.json, Document: a.printJSON,
 		Show: func(x *tool.Registered) error { return a.showTool(x, nil, nil) },
-		Text: a.texts(a.stdout),
+		Text: a.texts(a.stdout), Width: func() int { return cmp.Or(a.width(), 80) },
 		Speak: func(ctx context.Context, run string, w client.Word) (h *client.Heard, err error) {
 			s, err := a.open(ctx, existing)
 			if err != nil {

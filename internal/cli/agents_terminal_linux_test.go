@@ -319,7 +319,7 @@ func TestAnAgentIsSeenAndAnswered(t *testing.T) {
 	s.types("\n")
 	s.sees("answered by ann")
 	s.seesRow(`^r  round 1  0 of 2 calls over  2000 tokens in, 100 out  \$0.003  `)
-	s.seesRow(`^  Write to \[31mthem\?`)
+	s.seesRow(`^  Write to  \[31mthem\?`)
 	s.seesRow(`^    ·  then  add  waiting`)
 	s.seesRow(`^approve\? y or n; Enter leaves it open: $`)
 	s.types("y\n")

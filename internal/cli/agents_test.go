@@ -98,6 +98,13 @@ func TestAgents(t *testing.T) {
 	run("agents", "show", "helper")
 	run("agents", "show", "divide")
 	run("agents", "list", "-o", "json")
+	run("agents", "apply", agentFiles+"wide.json")
+	for _, args := range [][]string{{"agents", "list"}, {"agents", "show", "a-researcher-with-a-name-that-is-longer-than-most"}} {
+		stdout, _, _ := run(args...)
+		for line := range strings.Lines(stdout) {
+			require.LessOrEqual(t, columns(strings.TrimSuffix(line, "\n")), 80, line)
+		}
+	}
 	golden(t, "agents", b.String())
 
 	stdout, stderr, code := execute(t, data, "", "agents", "run", "helper", "--run", "halves", "--input", `{"by": 0}`, "-o", "json")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/internal/toolgroups"
 	"github.com/stepjet/stepjet/kv"
@@ -197,7 +199,7 @@ func (a *app) showTool(t *tool.Registered, own *tool.Override, demand *tool.Dema
 	st, d := a.style, t.Definition
 	fmt.Fprintf(&b, "%s\n", st.bold(t.Name))
 	if d.Description != "" {
-		fmt.Fprintf(&b, "%s\n", oneLine(d.Description))
+		fmt.Fprintf(&b, "%s\n", folded(d, oneLine(d.Description), cmp.Or(a.width(), 80)))
 	}
 	b.WriteByte('\n')
 	rows := a.contractRows(t)
@@ -206,7 +208,7 @@ func (a *app) showTool(t *tool.Registered, own *tool.Override, demand *tool.Dema
 	}
 	rows.demand(st, demand)
 	rows.write(&b, "", 0)
-	writeSchemas(&b, st, d)
+	writeSchemas(&b, st, d, cmp.Or(a.width(), 80))
 	_, err := a.stdout.Write(b.Bytes())
 	return err
 }
@@ -219,23 +221,35 @@ func (a *app) showAsk() error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s\n", a.style.bold(d.Name), d.Description)
-	writeSchemas(&b, a.style, d)
+	writeSchemas(&b, a.style, d, 0)
 	_, err := a.stdout.Write(b.Bytes())
 	return err
 }
 
-// writeSchemas writes the schemas that a tool declares.
-func writeSchemas(b *bytes.Buffer, st style, d *tool.Definition) {
+// folded breaks the lines of what is said of an agent: its texts are long. Those of other tools stay as they are.
+func folded(d *tool.Definition, s string, width int) string {
+	if len(d.Agent) == 0 {
+		return s
+	}
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if indent != "" {
+			indent += "    "
+		}
+		lines = append(lines, text.Wrap(line, width, indent)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// writeSchemas writes the schemas that a tool declares; those of an agent in lines of a width.
+func writeSchemas(b *bytes.Buffer, st style, d *tool.Definition, width int) {
 	for _, part := range []struct {
 		name string
 		raw  json.RawMessage
 	}{{"input schema", d.InputSchema}, {"output schema", d.OutputSchema}, {"plan", readable(d.Plan)}, {"agent", readable(d.Agent)}} {
 		if len(part.raw) > 0 {
-			fmt.Fprintf(b, "\n%s\n", st.dim(part.name))
-			if json.Indent(b, part.raw, "", "  ") != nil {
-				b.Write(part.raw)
-			}
-			b.WriteByte('\n')
+			fmt.Fprintf(b, "\n%s\n%s\n", st.dim(part.name), folded(d, screen.Readable(part.raw), width))
 		}
 	}
 }

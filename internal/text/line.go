@@ -94,3 +94,26 @@ func seen(s string) bool {
 	}
 	return s != ""
 }
+
+// Wrap breaks a line into lines of at most so many columns, between words where that goes; all but the first begin with an
+// indent.
+func Wrap(s string, columns int, indent string) (lines []string) {
+	columns = max(columns, 2*Columns(indent)+8)
+	for Columns(s) > columns {
+		used, end, blank := 0, 0, 0
+		for i, r := range s {
+			if used += columnsOf(r); used > columns {
+				end = i
+				break
+			}
+			if r == ' ' && strings.TrimLeft(s[:i], " ") != "" {
+				blank = i
+			}
+		}
+		if blank > 0 {
+			end = blank
+		}
+		lines, s = append(lines, s[:end]), indent+strings.TrimLeft(s[end:], " ")
+	}
+	return append(lines, s)
+}

@@ -46,7 +46,7 @@ func (p *Asker) wording(q *outcome.Question, more, width int) []string {
 	}
 	lines := []string{head}
 	if q.Text != "" {
-		lines = append(lines, wrapped(text.OneLine(text.Clip(q.Text, mostText)), width)...)
+		lines = append(lines, text.Wrap("  "+text.OneLine(text.Clip(q.Text, mostText)), width-1, "  ")...)
 	}
 	if q.By != "" {
 		lines = append(lines, "  asked for by "+text.OneLine(text.Clip(q.By, mostText))+map[bool]string{false: " (unverified)"}[q.Verified])
@@ -98,31 +98,4 @@ func Readable(raw json.RawMessage) string {
 		lines[i] = text.OneLine(lines[i])
 	}
 	return strings.Join(lines, "\n")
-}
-
-// wrapped breaks a text into lines of a terminal, between words where there are any.
-func wrapped(s string, width int) (lines []string) {
-	room, line, used := max(width-3, 8), "  ", 0
-	flush := func() {
-		lines = append(lines, line)
-		line, used = "  ", 0
-	}
-	for _, word := range strings.Fields(s) {
-		if n := text.Columns(word); used > 0 && used+1+n > room {
-			flush()
-		} else if used > 0 {
-			line, used = line+" ", used+1
-		}
-		for _, r := range word {
-			n := text.Columns(string(r))
-			if used+n > room {
-				flush()
-			}
-			line, used = line+string(r), used+n
-		}
-	}
-	if used > 0 {
-		flush()
-	}
-	return lines
 }
