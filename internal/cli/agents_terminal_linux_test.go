@@ -328,3 +328,25 @@ func TestAnAgentIsSeenAndAnswered(t *testing.T) {
 	s.seesRow(`^0 +succeeded +\S+ +900 +40 +\$0\.001 +2 \(1 did not succeed\)$`)
 	require.Empty(t, s.on.Odd())
 }
+
+// While a question is open, one interrupt leaves an agent's run, and a second one cancels it.
+func TestInterruptsWhileAnAgentAsks(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	planning(t, url, holding{answers: asksInRounds})
+	_, stderr, code := execute(t, data, guide, "agents", "apply", "-")
+	require.Zero(t, code, stderr)
+	s := sit(t, data, []string{"TERM=xterm"}, "agents", "run", "guide", "--run", "r")
+	s.sees("answer; Enter leaves it open: ")
+	s.types("Ad")
+	s.interrupts()
+	s.sees("press Ctrl-C again")
+	require.False(t, s.asksForKeys(), "the terminal is in order while a second one is waited for")
+	s.interrupts()
+	s.sees("cancelled: r")
+	require.Equal(t, ExitInterrupt, s.ends())
+	_, stderr, code = execute(t, data, "", "get", "r", "--wait", "1m", "--outcome")
+	require.Equal(t, exitFailed, code, stderr)
+	require.Contains(t, stderr, "cancelled")
+}
