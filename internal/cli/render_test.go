@@ -269,7 +269,7 @@ func TestProgressOfALargePlan(t *testing.T) {
 	require.LessOrEqual(t, len(lines), 9)
 	golden(t, "progress_large", strings.Join(lines, "\n")+"\n")
 	for rows := range 50 {
-		require.LessOrEqual(t, len(g.lines(style{}, 80, rows, noon)), max(rows, 2))
+		require.LessOrEqual(t, len(g.lines(style{on: true}, 80, rows, noon)), max(rows, 2))
 	}
 }
 

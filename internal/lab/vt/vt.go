@@ -4,6 +4,7 @@ package vt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,7 +61,7 @@ func (t *Terminal) broken(l line) (rows []string) {
 
 // Write takes what is written to a terminal.
 func (t *Terminal) Write(p []byte) (int, error) {
-	b := append(t.rest, p...)
+	b := slices.Concat(t.rest, p)
 	t.rest = nil
 	for len(b) > 0 {
 		n := t.take(b)
