@@ -76,6 +76,7 @@ const rules = `
 	internal/arch
 	internal/*        *
 	cmd/*             std sys fault subjects wire outcome tool plan kv orchestrator worker client seal internal/* nats sync cobra term
+	examples/agents   std sys fault outcome tool worker client nats agent/parts model model/provider
 	examples/model    std sys fault outcome tool worker client nats model model/provider
 	examples/*        std sys fault outcome tool worker client nats
 `
@@ -87,7 +88,7 @@ const audiences = `
 	github.com/prometheus/* internal/telemetry/metrics
 	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces observe/spans
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
-	model/provider    internal/serve/models examples/model
+	model/provider    internal/serve/models examples/model examples/agents
 	internal/serve/models cmd/modelworker
 	github.com/cockroachdb/apd/* internal/expression
 	github.com/openai/openai-go/* model/provider

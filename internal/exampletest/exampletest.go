@@ -161,6 +161,16 @@ func Check(t testing.TB, out *outcome.Outcome, file string) {
 	require.Equal(t, want, got, "the outcome is not that of %s; -rewrite writes it anew", file)
 }
 
+// CheckText holds a text against a file. With -rewrite it writes the file.
+func CheckText(t testing.TB, got, file string) {
+	t.Helper()
+	if *rewrite {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		return
+	}
+	require.Equal(t, strings.ReplaceAll(string(Plan(t, file)), "\r\n", "\n"), got, "it is not what %s says; -rewrite writes it anew", file)
+}
+
 // Gate returns something to set around tools that holds the calls of one of them back until open is called. To be held
 // back is a part of the execution, so the tool's timeout has to be long.
 func Gate(tool string) (around func(worker.Handler) worker.Handler, open func()) {
