@@ -32,6 +32,7 @@ var commands = map[string][]asked{
 	"tools list":     {{[]string{"operator-acme", "operator", "agent-acme", "viewer-acme", "approver-acme"}, "tools list"}},
 	"doctor":         {{[]string{"doctor"}, "doctor"}},
 	"workers":        {{[]string{"doctor"}, "workers"}},
+	"provision":      {{[]string{"doctor"}, "provision"}},
 	"validate":       {}, "keys new": {}, "graph": {}, "dev": {}, "eval": {}, "acl system": {}, "tenant add": {{[]string{"doctor"}, "tenant add acme"}}, "conformance worker": {}, "version": {}, "bench": {}, "orchestrator": {}, "worker": {}, "mcp": {}, "init": {},
 }
 
@@ -83,7 +84,7 @@ func TestEveryCommandWorksUnderItsPrintedRole(t *testing.T) {
 		said, code := s.types("agent-acme", dir, "run FILE:failing.json --run failed")
 		require.Equal(t, 1, code, said)
 		close(s.let)
-		for _, name := range []string{"run", "list", "get", "retry", "dead list", "tools apply", "tools override", "tools export", "doctor"} {
+		for _, name := range []string{"run", "list", "get", "retry", "dead list", "tools apply", "tools override", "tools export", "doctor", "provision"} {
 			s.tryAll(dir, commands[name])
 		}
 		if s.shape.declared {

@@ -17,10 +17,10 @@ import (
 )
 
 type doctorFlags struct {
-	fix     bool
-	monitor string
-	stale   seconds
-	store   config.Store
+	fix, setUp bool
+	monitor    string
+	stale      seconds
+	store      config.Store
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -57,6 +57,35 @@ Exit codes: 0 all is well (with --fix: now), 1 there are problems, 4 no connecti
 	return c
 }
 
+func provisionCommand(a *app) *cobra.Command {
+	f := doctorFlags{fix: true, setUp: true}
+	c := &cobra.Command{
+		Use:   "provision",
+		Short: "Set up a NATS account for this version, or make it ready for an upgrade",
+		Long: `Makes every stream, bucket and consumer that this version of Stepjet needs and that is absent, and
+sets those settings of the others that are not as they should be. It looks at no process and no
+run, needs none, and leaves what a version of before still needs, so it is the first step of an
+upgrade, while that version is at work, and of an installation. Doing it again changes nothing.
+
+An orchestrator does the same as it starts, but for settings of what exists, which no start changes.
+Flags and variables that say how streams are set up are those of the orchestrator.
+
+Exit codes: 0 the account is ready, 1 something is left that a person has to do, 4 no connection.`,
+		Example: `  stepjet provision
+  stepjet provision --durability replicated
+  stepjet provision --nkey doctor.nk --inbox-prefix _INBOX.doctor -o json`,
+		Args: exactly(),
+		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
+			if err := f.store.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
+				return err
+			}
+			return a.doctor(cmd.Context(), f)
+		}),
+	}
+	f.store.Flags(c.Flags())
+	return c
+}
+
 // diagnosis is what the command found, as -o json prints it.
 type diagnosis struct {
 	Healthy  bool             `json:"healthy"`
@@ -81,7 +110,7 @@ func (a *app) doctor(ctx context.Context, f doctorFlags) error {
 	if err != nil {
 		return err
 	}
-	o := doctor.Options{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, Stale: f.stale, Tenant: a.flags.tenant}
+	o := doctor.Options{Want: f.store.Config(), Sync: f.store.Sync(), Seen: seen, Ailing: ailing, Mend: f.fix, SetUp: f.setUp, Stale: f.stale, Tenant: a.flags.tenant}
 	o.Want.Logger = a.log()
 	if keys, err := a.keys(); err != nil {
 		return err

@@ -113,9 +113,15 @@ func (w *ward) within() context.Context {
 // doctor runs the command against the ward's server.
 func (w *ward) doctor(args ...string) (diagnosis, int) {
 	w.t.Helper()
+	return w.examined("doctor", args...)
+}
+
+// examined returns what a command found in the ward's account.
+func (w *ward) examined(verb string, args ...string) (diagnosis, int) {
+	w.t.Helper()
 	var out, errs bytes.Buffer
 	code := Main(w.within(), Env{
-		Args: append([]string{"doctor", "-o", "json", "--server", w.srv.URL()}, args...), Stdin: strings.NewReader(""),
+		Args: append([]string{verb, "-o", "json", "--server", w.srv.URL()}, args...), Stdin: strings.NewReader(""),
 		Stdout: &out, Stderr: &errs, Getenv: nowhere(w.t),
 	})
 	var d diagnosis

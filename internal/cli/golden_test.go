@@ -166,7 +166,7 @@ func TestGoldenHelp(t *testing.T) {
 	var b strings.Builder
 	for _, args := range []string{
 		"", "run", "submit", "validate", "graph", "eval", "list", "get", "watch", "cancel", "retry",
-		"dead", "dead list", "dead show", "dead retry", "dead remove", "dev", "doctor", "tools", "tools list",
+		"dead", "dead list", "dead show", "dead retry", "dead remove", "dev", "doctor", "provision", "tools", "tools list",
 		"tools show", "tools call", "version",
 	} {
 		text := transcript(t, "", append(strings.Fields(args), "--help")...)

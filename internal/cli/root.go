@@ -51,7 +51,7 @@ have finished, on any number of workers, and only what was asked for comes back.
 	add("runs", a.listCommand(), a.getCommand(), a.watchCommand(), a.cancelCommand(), amendCommand(a))
 	add("runs", asking{a}.commands()...)
 	add("runs", a.retryCommand(), a.deadCommand())
-	add("rest", initCommand(a), a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), uiCommand(a), a.doctorCommand(), workersCommand(a), a.toolsCommand(), templatesCommand(a), agentsCommand(a), groupsCommand(a), a.benchCommand(),
+	add("rest", initCommand(a), a.devCommand(), a.orchestratorCommand(), a.workerCommand(), mcpCommand(a), uiCommand(a), a.doctorCommand(), provisionCommand(a), workersCommand(a), a.toolsCommand(), templatesCommand(a), agentsCommand(a), groupsCommand(a), a.benchCommand(),
 		a.conformanceCommand(), a.aclCommand(), a.tenantCommand(), a.keysCommand(), a.versionCommand())
 	return root
 }

@@ -18,6 +18,12 @@ import (
 	"github.com/stepjet/stepjet/kv"
 )
 
+// check is one thing to look at.
+type check struct {
+	name string
+	look func(context.Context) error
+}
+
 // Examine checks all that Stepjet rests on in one JetStream account, from the server's settings to the runs under way,
 // and mends what it can if that is asked for. Nothing has to be set up before; with Mend it is afterwards. Each check
 // works on what the one before has mended, so a second examination shows what is left. It reads every entry of the
@@ -40,24 +46,27 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 	if err := d.account(ctx); err != nil {
 		return nil, err
 	}
-	live := listen(ctx, d)
-	defer live.stop()
-	d.alive = live.look
-	for _, c := range []struct {
-		name string
-		look func(context.Context) error
-	}{
+	checks := []check{
 		{"server", d.server}, {"max-payload", d.maxPayload}, {"jetstream", d.jetStream}, {"stream", d.streams},
 		{"replica", d.replicas}, {"durability", d.durability}, {"intake", d.intake}, {"sentinel", d.sentinels},
 		{"registry", d.registry},
 		{"consumer", d.consumers}, {"orphan-consumer", d.orphanConsumers}, {"frozen-tool", d.frozenTools},
-		{"tenant", d.tenantBuckets}, {"stuck-step", d.stuckSteps},
-		{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
-		{"alive", d.alive},
-		{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
-		{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
-		{"blobs", d.blobs},
-	} {
+		{"tenant", d.tenantBuckets},
+	}
+	if !o.SetUp {
+		live := listen(ctx, d)
+		defer live.stop()
+		d.alive = live.look
+		checks = append(checks, []check{
+			{"stuck-step", d.stuckSteps},
+			{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
+			{"alive", d.alive},
+			{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
+			{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
+			{"blobs", d.blobs},
+		}...)
+	}
+	for _, c := range checks {
 		d.check, d.worst = c.name, 0
 		if err := in.Try(ctx, c.look); err != nil {
 			if ctx.Err() != nil {

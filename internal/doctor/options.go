@@ -32,6 +32,9 @@ type Options struct {
 	Ailing []string
 	// Mend does what each Fixable finding says.
 	Mend bool
+	// SetUp looks at what lies in the account alone, at no process and no run; and it leaves what a version of before
+	// still needs. So it may be mended before the first process is upgraded.
+	SetUp bool
 	// Stale is how long an unfinished run may go without a record before it is looked into; 0: one minute.
 	Stale time.Duration
 	// HoldsKey reports whether the user's key file holds a key that secrets are sealed to; nil: no file was named.

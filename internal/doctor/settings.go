@@ -7,6 +7,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+const (
+	allowRollup = "allow_rollup"
+	rollupMeans = "by a header, whoever may write one message removes all others"
+)
+
 // difference is a setting of a stream that is not what it should be.
 type difference struct {
 	name, want, have string
@@ -60,7 +65,7 @@ func createOnceDifferences(want, have jetstream.StreamConfig) (all []difference)
 	}
 	differs(&all, "deny_delete", "single records could be deleted", want.DenyDelete, have.DenyDelete, deny)
 	differs(&all, "deny_purge", "finished runs can't be removed", want.DenyPurge, have.DenyPurge, nil)
-	differs(&all, "allow_rollup", "by a header, whoever may write one message removes all others", want.AllowRollup, have.AllowRollup, func(c *jetstream.StreamConfig) { c.AllowRollup = want.AllowRollup })
+	differs(&all, allowRollup, rollupMeans, want.AllowRollup, have.AllowRollup, func(c *jetstream.StreamConfig) { c.AllowRollup = want.AllowRollup })
 	var ttl, schedules func(*jetstream.StreamConfig)
 	if want.AllowMsgTTL {
 		ttl = func(c *jetstream.StreamConfig) { c.AllowMsgTTL = true }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -89,6 +90,15 @@ func stepShard(stream string) (int, bool) { return subjects.ParseStepsStream(str
 func (d *doctor) drifted(ctx context.Context, a *asset) {
 	have := a.info.Config
 	all := differences(a.want, have)
+	_, own := subjects.TenantOfBlobs(a.want.Name)
+	needed := have.AllowRollup && (own || a.want.Name == subjects.BlobsStream("")) // by versions of before
+	if needed && d.o.SetUp {
+		all = slices.DeleteFunc(all, func(x difference) bool { return x.name == allowRollup })
+		d.add(Finding{
+			About: a.want.Name, Health: Notable, Expected: allowRollup + " false", Found: allowRollup + " true", Means: rollupMeans,
+			Fix: "stepjet doctor --fix, once every worker and orchestrator is of this version",
+		}, nil)
+	}
 	if len(all) == 0 {
 		return
 	}
@@ -110,8 +120,7 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 		About: a.want.Name, Health: Broken, Expected: strings.Join(expected, ", "), Found: strings.Join(found, ", "),
 		Means: strings.Join(dedupe(means), "; "), Fix: "sets it as expected, without touching what the stream holds",
 	}
-	if _, own := subjects.TenantOfBlobs(a.want.Name); have.AllowRollup &&
-		(own || a.want.Name == subjects.BlobsStream("")) {
+	if needed && !d.o.SetUp {
 		f.Fix += "; upgrade every worker and orchestrator first: those of before can store nothing over 256 KiB then (error 10111)"
 	}
 	if len(firm) > 0 {

@@ -20,6 +20,7 @@ import (
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -46,6 +47,7 @@ func run(in io.Reader, folder string) error {
 		return err
 	}
 	var deployments []apps.Deployment
+	var jobs []batch.Job
 	selectors := map[string]map[string]string{} // who selects pods
 	covered := map[string]bool{}                // components with a network policy
 	names := map[string]bool{}
@@ -72,6 +74,10 @@ func run(in io.Reader, folder string) error {
 			var d apps.Deployment
 			err = yaml.UnmarshalStrict([]byte(one), &d)
 			deployments = append(deployments, d)
+		case "batch/v1 Job":
+			var j batch.Job
+			err = yaml.UnmarshalStrict([]byte(one), &j)
+			jobs = append(jobs, j)
 		case "v1 Service":
 			var s core.Service
 			err = yaml.UnmarshalStrict([]byte(one), &s)
@@ -101,8 +107,22 @@ func run(in io.Reader, folder string) error {
 	if len(deployments) == 0 {
 		return errors.New("there is no deployment")
 	}
+	var pods []map[string]string // their labels
+	for _, j := range jobs {
+		pods = append(pods, j.Spec.Template.Labels)
+		if err := shut(&j.Spec.Template.Spec, true); err != nil {
+			return fmt.Errorf("%s: %w", j.Name, err)
+		}
+		if len(covered) > 0 && !covered[j.Name] {
+			return fmt.Errorf("no network policy is for %s", j.Name)
+		}
+	}
 	for _, d := range deployments {
-		if err := shut(d); err != nil {
+		pods = append(pods, d.Spec.Template.Labels)
+		if !contains(d.Spec.Template.Labels, d.Spec.Selector.MatchLabels) {
+			return fmt.Errorf("%s: its selector does not select its pods", d.Name)
+		}
+		if err := shut(&d.Spec.Template.Spec, false); err != nil {
 			return fmt.Errorf("%s: %w", d.Name, err)
 		}
 		if len(covered) > 0 && !covered[d.Name] {
@@ -113,7 +133,7 @@ func run(in io.Reader, folder string) error {
 		}
 	}
 	for who, labels := range selectors {
-		if !slices.ContainsFunc(deployments, func(d apps.Deployment) bool { return contains(d.Spec.Template.Labels, labels) }) {
+		if !slices.ContainsFunc(pods, func(of map[string]string) bool { return contains(of, labels) }) {
 			return fmt.Errorf("%s selects no pod", who)
 		}
 	}
@@ -136,12 +156,8 @@ func contains(all, some map[string]string) bool {
 // asked is the variable of a program that answers probes.
 func asked(e core.EnvVar) bool { return e.Name == "STEPJET_HEALTH" }
 
-// shut checks a pod: what it may, how it is probed, and that all it mounts is there.
-func shut(d apps.Deployment) error {
-	pod := d.Spec.Template.Spec
-	if !contains(d.Spec.Template.Labels, d.Spec.Selector.MatchLabels) {
-		return errors.New("its selector does not select its pods")
-	}
+// shut checks a pod: what it may, how it is probed, unless it runs once, and that all it mounts is there.
+func shut(pod *core.PodSpec, once bool) error {
 	if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil {
 		return errors.New("its pods may run as root, or without a seccomp profile")
 	}
@@ -159,10 +175,14 @@ func shut(d apps.Deployment) error {
 			return errors.New("its root can be written to")
 		case s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}):
 			return errors.New("it keeps capabilities")
+		case once && (c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil):
+			return errors.New("it runs once and is probed")
+		case once:
 		case !slices.ContainsFunc(c.Env, asked) && c.Name == "toolworker": // values say that it answers nobody
 		case c.LivenessProbe == nil || c.ReadinessProbe == nil || c.StartupProbe == nil:
 			return errors.New("it is not probed")
-		case c.Resources.Limits.Memory().IsZero():
+		}
+		if c.Resources.Limits.Memory().IsZero() {
 			return errors.New("its memory has no limit")
 		}
 		ports := map[string]bool{}

@@ -7,7 +7,7 @@ func Scenarios() []Scenario {
 		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, diskFull,
 		largeResults,
 		zombie, registryChange, rollback,
-		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade,
+		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade, upgradeByTheBook,
 		sealedBeside, planBombs,
 	}
 }

@@ -16,6 +16,8 @@ import (
 const (
 	// versionOld is the source as it was at oldCommit.
 	versionOld = "old"
+	// versionBefore is the source as it was at beforeCommit.
+	versionBefore = "before"
 	// versionUnsealed is the source as it was at unsealedCommit.
 	versionUnsealed = "unsealed"
 	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't
@@ -26,6 +28,9 @@ const (
 // oldCommit is where the old version is built from. Its harness has to give a run the same work as today's, so it moves
 // on when package reference makes other plans of the same seeds.
 var oldCommit = past{commit: "64d9119", harness: "./internal/chaos/cmd"}
+
+// beforeCommit is what an upgrade by the documented procedure begins with, and goes back to. It moves on as oldCommit does.
+var beforeCommit = past{commit: "c98c035", harness: harness}
 
 // unsealedCommit is the last that knew nothing of sealed secrets.
 var unsealedCommit = past{commit: "57dfac7", harness: "./internal/chaos/cmd"}
@@ -52,6 +57,8 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 		switch name {
 		case versionOld:
 			err = buildOld(ctx, top, dir, program, oldCommit)
+		case versionBefore:
+			err = buildOld(ctx, top, dir, program, beforeCommit)
 		case versionUnsealed:
 			err = buildOld(ctx, top, dir, program, unsealedCommit)
 		case versionNewer:

@@ -18,6 +18,114 @@ labels:
 {{- printf "%s/%s%s:%s" $i.registry $i.prefix .program (default .root.Chart.AppVersion $i.tag) -}}
 {{- end }}
 
+{{/* The spec of its pods */}}
+{{- define "stepjet.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+terminationGracePeriodSeconds: {{ .grace }}
+securityContext: {runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- if .once }}
+restartPolicy: Never
+{{- else }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "stepjet.labels" . | nindent 8 }}
+{{- end }}
+containers:
+  - name: {{ .program }}
+    image: {{ .image | default (include "stepjet.image" .) | quote }}
+    imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+    {{- with .args }}
+    args: {{ toJson . }}
+    {{- end }}
+    securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true, capabilities: {drop: [ALL]}}
+    {{- if not .once }}
+    ports:
+      - {name: {{ .portName }}, containerPort: {{ .port }}}
+    {{- end }}
+    {{- if or .unprobed .once }}
+    {{- else if eq .portName "health" }}
+    startupProbe: {httpGet: {path: /healthz, port: health}, periodSeconds: 2, failureThreshold: 60}
+    livenessProbe: {httpGet: {path: /healthz, port: health}, periodSeconds: 10, timeoutSeconds: 5}
+    readinessProbe: {httpGet: {path: /readyz, port: health}, periodSeconds: 5, timeoutSeconds: 5}
+    {{- else }}
+    startupProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 2, failureThreshold: 60}
+    livenessProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 10, timeoutSeconds: 5}
+    readinessProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 5, timeoutSeconds: 5}
+    {{- end }}
+    env:
+      - {name: NATS_URL, value: {{ .root.Values.nats.url | quote }}}
+      {{- if and (eq .portName "health") (not .unprobed) (not .once) }}
+      - {name: STEPJET_HEALTH, value: ":{{ .port }}"}
+      {{- end }}
+      {{- with .root.Values.nats.tls }}
+      {{- if .secret }}
+      - {name: NATS_CA, value: /etc/stepjet/tls/ca.crt}
+      {{- if .client }}
+      - {name: NATS_CERT, value: /etc/stepjet/tls/tls.crt}
+      - {name: NATS_KEY, value: /etc/stepjet/tls/tls.key}
+      {{- end }}
+      {{- end }}
+      {{- end }}
+      {{- with .of.credentials }}
+      {{- if .secret }}
+      - {name: {{ if eq .form "nkey" }}NATS_NKEY{{ else }}NATS_CREDS{{ end }}, value: /etc/stepjet/credentials/{{ .form }}}
+      {{- end }}
+      {{- if .inboxPrefix }}
+      - {name: NATS_INBOX_PREFIX, value: {{ .inboxPrefix | quote }}}
+      {{- end }}
+      {{- end }}
+      {{- range $name, $value := .own }}
+      - {name: {{ $name }}, value: {{ $value | quote }}}
+      {{- end }}
+      {{- range $name, $value := .of.env }}
+      - {name: {{ $name }}, value: {{ $value | quote }}}
+      {{- end }}
+    {{- with .keys }}
+    envFrom:
+      - secretRef: {name: {{ . }}}
+    {{- end }}
+    resources: {{ toJson .of.resources }}
+    volumeMounts:
+      - {name: tmp, mountPath: /tmp}
+      {{- if .files }}
+      - {name: files, mountPath: /etc/stepjet/files, readOnly: true}
+      {{- end }}
+      {{- if .root.Values.nats.tls.secret }}
+      - {name: tls, mountPath: /etc/stepjet/tls, readOnly: true}
+      {{- end }}
+      {{- if .of.credentials.secret }}
+      - {name: credentials, mountPath: /etc/stepjet/credentials, readOnly: true}
+      {{- end }}
+      {{- range $name, $secret := .secrets }}
+      - {name: {{ $name }}, mountPath: /etc/stepjet/{{ $name }}, readOnly: true}
+      {{- end }}
+volumes:
+  - {name: tmp, emptyDir: {sizeLimit: 64Mi}}
+  {{- if .files }}
+  - {name: files, configMap: {name: {{ printf "%s-%s" .root.Release.Name .component | trunc 63 | trimSuffix "-" }}}}
+  {{- end }}
+  {{- if .root.Values.nats.tls.secret }}
+  - {name: tls, secret: {secretName: {{ .root.Values.nats.tls.secret }}, defaultMode: 0440}}
+  {{- end }}
+  {{- if .of.credentials.secret }}
+  - {name: credentials, secret: {secretName: {{ .of.credentials.secret }}, defaultMode: 0440}}
+  {{- end }}
+  {{- range $name, $secret := .secrets }}
+  - {name: {{ $name }}, secret: {secretName: {{ $secret }}, defaultMode: 0440}}
+  {{- end }}
+{{- end }}
+
 {{/* A deployment of one program: root, component, program, of (its values), args, port, health, files, mounts, env */}}
 {{- define "stepjet.deployment" -}}
 apiVersion: apps/v1
@@ -40,104 +148,7 @@ spec:
       annotations: {stepjet.dev/files: {{ toJson . | sha256sum }}}
       {{- end }}
     spec:
-      automountServiceAccountToken: false
-      enableServiceLinks: false
-      terminationGracePeriodSeconds: {{ .grace }}
-      securityContext: {runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, fsGroup: 65532, seccompProfile: {type: RuntimeDefault}}
-      {{- with .root.Values.image.pullSecrets }}
-      imagePullSecrets:
-        {{- range . }}
-        - name: {{ . }}
-        {{- end }}
-      {{- end }}
-      topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: ScheduleAnyway
-          labelSelector:
-            matchLabels:
-              {{- include "stepjet.labels" . | nindent 14 }}
-      containers:
-        - name: {{ .program }}
-          image: {{ .image | default (include "stepjet.image" .) | quote }}
-          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-          {{- with .args }}
-          args: {{ toJson . }}
-          {{- end }}
-          securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, runAsNonRoot: true, capabilities: {drop: [ALL]}}
-          ports:
-            - {name: {{ .portName }}, containerPort: {{ .port }}}
-          {{- if .unprobed }}
-          {{- else if eq .portName "health" }}
-          startupProbe: {httpGet: {path: /healthz, port: health}, periodSeconds: 2, failureThreshold: 60}
-          livenessProbe: {httpGet: {path: /healthz, port: health}, periodSeconds: 10, timeoutSeconds: 5}
-          readinessProbe: {httpGet: {path: /readyz, port: health}, periodSeconds: 5, timeoutSeconds: 5}
-          {{- else }}
-          startupProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 2, failureThreshold: 60}
-          livenessProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 10, timeoutSeconds: 5}
-          readinessProbe: {tcpSocket: {port: {{ .portName }}}, periodSeconds: 5, timeoutSeconds: 5}
-          {{- end }}
-          env:
-            - {name: NATS_URL, value: {{ .root.Values.nats.url | quote }}}
-            {{- if and (eq .portName "health") (not .unprobed) }}
-            - {name: STEPJET_HEALTH, value: ":{{ .port }}"}
-            {{- end }}
-            {{- with .root.Values.nats.tls }}
-            {{- if .secret }}
-            - {name: NATS_CA, value: /etc/stepjet/tls/ca.crt}
-            {{- if .client }}
-            - {name: NATS_CERT, value: /etc/stepjet/tls/tls.crt}
-            - {name: NATS_KEY, value: /etc/stepjet/tls/tls.key}
-            {{- end }}
-            {{- end }}
-            {{- end }}
-            {{- with .of.credentials }}
-            {{- if .secret }}
-            - {name: {{ if eq .form "nkey" }}NATS_NKEY{{ else }}NATS_CREDS{{ end }}, value: /etc/stepjet/credentials/{{ .form }}}
-            {{- end }}
-            {{- if .inboxPrefix }}
-            - {name: NATS_INBOX_PREFIX, value: {{ .inboxPrefix | quote }}}
-            {{- end }}
-            {{- end }}
-            {{- range $name, $value := .own }}
-            - {name: {{ $name }}, value: {{ $value | quote }}}
-            {{- end }}
-            {{- range $name, $value := .of.env }}
-            - {name: {{ $name }}, value: {{ $value | quote }}}
-            {{- end }}
-          {{- with .keys }}
-          envFrom:
-            - secretRef: {name: {{ . }}}
-          {{- end }}
-          resources: {{ toJson .of.resources }}
-          volumeMounts:
-            - {name: tmp, mountPath: /tmp}
-            {{- if .files }}
-            - {name: files, mountPath: /etc/stepjet/files, readOnly: true}
-            {{- end }}
-            {{- if .root.Values.nats.tls.secret }}
-            - {name: tls, mountPath: /etc/stepjet/tls, readOnly: true}
-            {{- end }}
-            {{- if .of.credentials.secret }}
-            - {name: credentials, mountPath: /etc/stepjet/credentials, readOnly: true}
-            {{- end }}
-            {{- range $name, $secret := .secrets }}
-            - {name: {{ $name }}, mountPath: /etc/stepjet/{{ $name }}, readOnly: true}
-            {{- end }}
-      volumes:
-        - {name: tmp, emptyDir: {sizeLimit: 64Mi}}
-        {{- if .files }}
-        - {name: files, configMap: {name: {{ printf "%s-%s" .root.Release.Name .component | trunc 63 | trimSuffix "-" }}}}
-        {{- end }}
-        {{- if .root.Values.nats.tls.secret }}
-        - {name: tls, secret: {secretName: {{ .root.Values.nats.tls.secret }}, defaultMode: 0440}}
-        {{- end }}
-        {{- if .of.credentials.secret }}
-        - {name: credentials, secret: {secretName: {{ .of.credentials.secret }}, defaultMode: 0440}}
-        {{- end }}
-        {{- range $name, $secret := .secrets }}
-        - {name: {{ $name }}, secret: {secretName: {{ $secret }}, defaultMode: 0440}}
-        {{- end }}
+      {{- include "stepjet.pod" . | nindent 6 }}
 {{- if .files }}
 ---
 apiVersion: v1
