@@ -46,6 +46,7 @@ const (
 	Rejected        Code = "rejected"         // a person said no
 	SubPlanFailed   Code = "sub_plan_failed"  // the plan of a composite did not succeed
 	RepeatExhausted Code = "repeat_exhausted" // a loop ran as often as it may, and its until was never true
+	StateInvalid    Code = "state_invalid"    // what the call returned does not fit the schema of the state
 	ConditionFailed Code = "condition_failed" // a condition or a calculation met values that it can't take
 	RoundsExhausted Code = "rounds_exhausted" // an agent had as many rounds as it may, and no output
 	PlannerInvalid  Code = "planner_invalid"  // the planner of an agent answered again and again with what can't be used

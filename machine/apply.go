@@ -54,7 +54,7 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		}
 		return
 	}
-	if s.state == entered || s.state == closing { // a composite: its own record says that it took too long
+	if s.state == entered || s.state == closing || s.state == fitting { // a composite: its own record says that it took too long
 		r.overrule(i, rec, out)
 		return
 	}
@@ -80,8 +80,13 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 	}
 }
 
-// end makes a step or an item terminal.
+// end makes a step or an item terminal, but for a success that is still to be held against the state.
 func (r *Run) end(i int, to state, at time.Time, out *Effects) {
+	if to == succeeded && r.stepOf(i).Held != nil {
+		if to = r.values.fits(r, i, out); to == fitting {
+			return
+		}
+	}
 	if res := r.calls[i].result; res != nil {
 		res.Seq = r.seq
 	}
@@ -191,7 +196,7 @@ func (sc *scope) haltedWith(r *Run, list []*scope) []*scope {
 // giveUp ends a call of a scope that stops where it is not ready, and asks for the record of one that is out.
 func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 	switch r.calls[i].state {
-	case waiting, held, judging, deriving, weighing, asking, closing:
+	case waiting, held, judging, deriving, weighing, asking, closing, fitting:
 		r.end(i, cancelled, at, out)
 	case ready, retrying:
 		r.askDecision(i, out)
@@ -201,7 +206,7 @@ func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 
 // haltComposite gives up a composite that was entered.
 func (r *Run) haltComposite(i int, at time.Time, out *Effects) {
-	if r.calls[i].state == closing {
+	if s := r.calls[i].state; s == closing || s == fitting {
 		r.end(i, cancelled, at, out)
 		return
 	}
@@ -217,7 +222,7 @@ func (r *Run) overrule(i int, rec *Record, out *Effects) {
 	if rec.Result.Error == nil {
 		return // nobody of ours wrote it
 	}
-	if r.calls[i].state == closing {
+	if s := r.calls[i].state; s == closing || s == fitting {
 		r.fail(i, rec.Result.Error, rec.Time, out)
 		return
 	}

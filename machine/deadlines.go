@@ -161,6 +161,8 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			out.Judge = append(out.Judge, i)
 		case s.state == deriving:
 			r.values.ask(i, out)
+		case s.state == fitting:
+			out.Fit = append(out.Fit, i)
 		case s.expiring && r.tookTooLong(i):
 			r.askDecision(i, out)
 		case !s.state.out():

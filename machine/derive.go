@@ -61,6 +61,9 @@ func (v *values) atOnce(r *Run, i int) (value []byte, err *fault.Error, done boo
 	left := most
 	seen := sc.look(r)
 	value, err = seen.resolver.Derive(step, min(v.room(), maxAtOnce), &left, seen.results)
+	if err == nil && s.Held != nil && !r.start.Trial {
+		err = s.Held.Check(value, &left.Work)
+	}
 	v.effort.Bytes -= most.Bytes - left.Bytes
 	v.effort.Work -= most.Work - left.Work
 	large := err != nil && err.Code == fault.TooLarge && v.room() > maxAtOnce // how large is seen beside the machine

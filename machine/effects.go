@@ -127,6 +127,9 @@ type Effects struct {
 	Judge []int
 	// Derive lists steps whose value is to be built beside the machine: what it comes to is to be recorded.
 	Derive []Derive
+	// Fit lists steps whose result lies in a blob, or takes long to be held against the schema of the state: whether it fits
+	// is to be recorded.
+	Fit []int
 	// Weigh lists calls of which is to be recorded whether their contract asks for an approval.
 	Weigh []Call
 	// Ask lists calls whose question a person is to be told of, and ThePlan: whoever looks for questions is to find it.
@@ -189,7 +192,7 @@ func (e *Effects) move(from *Effects) {
 
 // Reset empties the effects and keeps their memory.
 func (e *Effects) Reset() {
-	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0],
+	*e = Effects{Dispatch: e.Dispatch[:0], Expand: e.Expand[:0], Enter: e.Enter[:0], Judge: e.Judge[:0], Derive: e.Derive[:0], Fit: e.Fit[:0],
 		Weigh: e.Weigh[:0], Ask: e.Ask[:0], Expire: e.Expire[:0], Shape: e.Shape[:0], Until: e.Until[:0], Round: e.Round[:0], Close: e.Close[:0], Late: e.Late[:0], Decide: e.Decide[:0],
 		Settled: e.Settled[:0]}
 }

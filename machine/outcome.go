@@ -251,7 +251,7 @@ func (r *Run) stepError(i int) *fault.Error {
 var statusNames = [...]outcome.StepStatus{
 	waiting: outcome.StepWaiting, held: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting,
 	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning,
-	entered: outcome.StepRunning, closing: outcome.StepRunning, ready: outcome.StepReady,
+	entered: outcome.StepRunning, closing: outcome.StepRunning, fitting: outcome.StepRunning, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -322,6 +322,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 			return "its output to be made"
 		}
 		return "whether it goes on"
+	case fitting:
+		return "whether its result fits the state"
 	case judging:
 		return "its condition to be read"
 	case deriving:

@@ -61,6 +61,7 @@ const (
 	spread                 // a for_each step whose items are out
 	entered                // a composite whose steps are under way
 	closing                // a composite whose steps are over: what follows from that is to be read, and recorded
+	fitting                // a call that succeeded: whether its result fits the state is to be found out, and recorded
 	ready                  // dispatched, or about to be
 	retrying               // its next attempt waits for its time
 	succeeded              // the rest are terminal

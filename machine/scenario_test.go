@@ -100,6 +100,11 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			value = &machine.Result{Error: fault.New(fault.Code(code), "it can't be read")}
 		}
 		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Value: value}
+	case "fits":
+		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Fits: true}
+		if code != "" {
+			rec.Told.Error = fault.New(fault.Code(code), "it does not fit")
+		}
 	case "weighed":
 		rec.Told = &machine.Told{Call: s.call(t, d, name, item), Approval: true, Holds: holds}
 		if code != "" {
@@ -336,6 +341,9 @@ func (s *scenario) answer() string {
 	}
 	for _, d := range s.effects.Derive {
 		fmt.Fprintf(&b, "derive %s\n", id(d.Step))
+	}
+	for _, i := range s.effects.Fit {
+		fmt.Fprintf(&b, "hold %s against the state\n", id(i))
 	}
 	for _, c := range s.effects.Round {
 		fmt.Fprintf(&b, "decide the round of %s\n", token(c))

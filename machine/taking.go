@@ -25,6 +25,8 @@ type Told struct {
 	Value *Result
 	// Until says that it is about the condition that ends a loop, and of the iteration that Token names.
 	Until bool
+	// Fits says that it is about whether the step's result fits the state: where Error is nil, it does.
+	Fits bool
 	// Holds is whether the condition is true; it counts where Error is nil.
 	Holds bool
 	// Error is why the condition could not be evaluated: the step fails with it.
@@ -148,6 +150,10 @@ func (r *Run) applyTold(rec *Record, out *Effects) {
 	case t.Output != nil:
 		r.applyShape(rec, out)
 	case !r.isStep(t.Step):
+	case t.Fits:
+		if r.calls[t.Step].state == fitting {
+			r.values.fitted(r, t, rec.Time, out)
+		}
 	case t.Until && r.Ends(t.Call):
 		sc := r.scopeOf(t.Step)
 		r.loopAround(sc).told(r, sc, rec, out)
@@ -168,6 +174,7 @@ const (
 	AskedNothing   Asked = iota
 	AskedCondition       // whether its condition holds, which reads blobs
 	AskedValue           // what its value comes to, which reads blobs or takes long
+	AskedFit             // whether its result fits the state, which lies in a blob or takes long
 	AskedUntil           // of an iteration: whether its loop is over with it, which reads blobs
 )
 
@@ -178,6 +185,8 @@ func (r *Run) Asks(step int) Asked {
 		return AskedCondition
 	case s == deriving:
 		return AskedValue
+	case s == fitting:
+		return AskedFit
 	case r.Ends(Call{Step: step}):
 		return AskedUntil
 	}

@@ -155,6 +155,9 @@ func (dr *driver) perform(r *run) {
 	for _, d := range eff.Derive {
 		dr.evaluator.value(r, d)
 	}
+	for _, step := range eff.Fit {
+		dr.evaluator.fit(r, step)
+	}
 	for _, c := range eff.Weigh {
 		dr.evaluator.approval(r, c)
 	}
@@ -395,7 +398,8 @@ func decodeTold(c machine.Call, e entry, r *run) *machine.Told {
 	if e.rec.What != subjects.ToldValue {
 		told := wire.ParseTold(e.Data)
 		return &machine.Told{
-			Call: c, Approval: e.rec.What == subjects.ToldApproval, Until: e.rec.What == subjects.ToldUntil, Holds: told.Holds, Error: told.Error,
+			Call: c, Approval: e.rec.What == subjects.ToldApproval, Until: e.rec.What == subjects.ToldUntil, Fits: e.rec.What == subjects.ToldState,
+			Holds: told.Holds, Error: told.Error,
 		}
 	}
 	told := wire.ParseToldValue(e.Data, r.id, r.generation, r.bucket(), plan.MaxValues)

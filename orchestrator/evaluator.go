@@ -40,7 +40,13 @@ func (ev *evaluator) value(r *run, d machine.Derive) {
 	ev.beside(r, asked{d.Step, machine.AskedValue}, (*inputs).mostOfValue, func(x *evaluation) {
 		effort := plan.FullEffort
 		value, err := x.resolver().Derive(x.in.step, d.Room, &effort, x.result)
-		told := wire.ToldValue{Value: value, Error: err}
+		if held := x.in.plan.Steps[x.in.step].Held; err == nil && x.err == nil && held != nil {
+			err = held.Check(value, full())
+		}
+		told := wire.ToldValue{Value: value}
+		if err != nil {
+			told = wire.ToldValue{Error: err}
+		}
 		if x.err != nil {
 			told = wire.ToldValue{Error: x.err}
 		}
@@ -57,6 +63,29 @@ func (ev *evaluator) value(r *run, d machine.Derive) {
 		}
 		h, body := told.Message()
 		ev.tell(x, subjects.ToldValue, h, body)
+	})
+}
+
+// full is what a check beside the loop may take.
+func full() *int {
+	n := plan.FullCheck
+	return &n
+}
+
+// fit holds what a call returned against the schema of the state.
+func (ev *evaluator) fit(r *run, step int) {
+	held := r.machine.PlanStep(step).Held
+	ev.beside(r, asked{step, machine.AskedFit}, (*inputs).largest, func(x *evaluation) {
+		value, _ := x.Last()
+		told := wire.Told{Holds: true}
+		if told.Error = x.err; told.Error != nil {
+			told.Error = held.Unreadable(x.err.Message)
+		} else {
+			told.Error = held.Check(value, full())
+		}
+		told.Holds = told.Error == nil
+		h, body := told.Message()
+		ev.tell(x, subjects.ToldState, h, body)
 	})
 }
 
@@ -90,8 +119,12 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	}
 	r.evaluating[of] = true
 	in := r.unread(machine.Call{Step: of.step})
-	if of.what == machine.AskedUntil { // to which the iteration itself is the last
+	switch of.what {
+	case machine.AskedUntil: // to which the iteration itself is the last
 		in.last = sourceOf(r.machine.Result(in.call))
+	case machine.AskedFit: // which is not over with its result yet
+		in.last = sourceOf(r.machine.Decided(in.call))
+	default: // the iteration before
 	}
 	in.gather(r)
 	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(in.call)}

@@ -50,7 +50,9 @@ func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 	if err != nil {
 		return opened{err: err}
 	}
-	p, report := plan.ParseLimited(body, nil, plan.Limits{Templates: templates, Language1: !slices.Contains(start.Needs, plan.Language2)})
+	p, report := plan.ParseLimited(body, nil, plan.Limits{
+		Templates: templates, Language1: !slices.Contains(start.Needs, plan.Language2), Unheld: !slices.Contains(start.Needs, plan.StateSchema),
+	})
 	if p == nil {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}

@@ -58,6 +58,9 @@ func inDialect(p *parser, body []byte, c Catalog, l Limits) (*Plan, Report) {
 	}
 	l.MaxBytes = len(d.Plan)
 	q, compiled := parse(d.Plan, c, l, true)
+	if q != nil && !l.Unheld {
+		holdResults(q, d)
+	}
 	all := slices.Clone(compiled.Problems)
 	compiled.Problems = slices.DeleteFunc(compiled.Problems, func(x fault.Problem) bool { // a guard asks what an argument reads
 		step, in := strings.CutSuffix(x.Path, "/if")
@@ -88,4 +91,68 @@ func submitted(d *dialect.Compiled, told []fault.Problem) []fault.Problem {
 		x.Step = d.ID(x.Path)
 	}
 	return told
+}
+
+// holdResults lets results be held against the schema of the state, where there is one.
+func holdResults(p *Plan, d *dialect.Compiled) {
+	for i := range p.Steps {
+		if places := d.Held(i); places != nil {
+			p.Steps[i].Held, p.holds = &Held{places}, true
+		}
+	}
+}
+
+// misfit is the error of a call that wrote what the schema of the state does not allow.
+func misfit(at dialect.Held, bad []tool.Violation) *fault.Error {
+	message, hint := tool.Misfit(bad, at.Shown)
+	err := fault.New(fault.StateInvalid, "what was returned does not fit the schema of the state: %s", message)
+	err.Retryable = false
+	if hint != "" {
+		hint += "; "
+	}
+	return err.WithHint("%s", hint+"mend the tool, or let the schema of the state allow what it returns")
+}
+
+// StateSchema is the need of a plan whose state has a schema: what its calls return is held against it while it runs.
+const StateSchema = "state-schema"
+
+// Held is what the schema of a state says of the result of a step. It is immutable.
+type Held struct {
+	places []dialect.Held
+}
+
+// FullCheck is more than the steps that any check of a result takes.
+const FullCheck = 1 << 30
+
+// Check holds a result against it; nil where it fits. It takes the steps that it uses from those that are left. Where
+// nothing is left the answer says nothing: there were not enough. What it comes to depends on plan and value alone.
+func (h *Held) Check(value []byte, left *int) *fault.Error {
+	for _, at := range h.places {
+		bad := tool.CheckPart(at.Schema, at.Path, value, at.Part, left)
+		if *left <= 0 {
+			return nil
+		}
+		if len(bad) > 0 {
+			return misfit(at, bad)
+		}
+	}
+	return nil
+}
+
+// Unreadable is what a call fails with whose result can't be read to be held against the schema.
+func (h *Held) Unreadable(why string) *fault.Error {
+	return fault.New(fault.StateInvalid, "the result can't be held against the schema of the state: %s", why)
+}
+
+// String names the places, for tests and whoever looks at a plan.
+func (h *Held) String() string {
+	var all []string
+	for _, at := range h.places {
+		place := at.Shown("")
+		if at.Part {
+			place += " in part"
+		}
+		all = append(all, place)
+	}
+	return strings.Join(all, " and ")
 }

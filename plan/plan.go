@@ -76,6 +76,9 @@ type Limits struct {
 	// Language1 is for the plan of a run whose start doesn't need Language2: what is reserved for that was a field that
 	// nobody knows, and plain text, when it was accepted. So it is here.
 	Language1 bool
+	// Unheld is for the plan of a run whose start doesn't need StateSchema: its results were held against nothing when it
+	// began, and are not now.
+	Unheld bool
 	// Language2 has the plan read in the second version of the language, whether it uses anything of it or not.
 	Language2 bool
 }
@@ -99,6 +102,9 @@ func (p *Plan) Needs() []string {
 	needs := []string{Language2}
 	if p.Approval != nil && opens(p) {
 		needs = []string{ApprovedAmendments, Language2}
+	}
+	if p.holds {
+		needs = append(needs, StateSchema)
 	}
 	for s := range p.All() {
 		if s.Agent() != nil {
@@ -202,6 +208,7 @@ type Plan struct {
 	// plan that is the document.
 	Offset int
 
+	holds  bool                     // the result of some step is held against something
 	ids    ids                      // nil for few steps
 	calcs  []*expression.Expression // of values
 	growth *growth                  // of a plan that was amended; nil for any other
@@ -249,6 +256,8 @@ type Step struct {
 	Repeat *Repeat
 	// Template is what a composite calls whose plan is not its own; nil for any other step.
 	Template *Template
+	// Held is what its result is held against; nil for nothing.
+	Held *Held
 	// If decides whether the step is taken; nil for a step that always is.
 	If *Condition
 	// Needs are what it asks of its Deps in language 2; nil in language 1, where each must have succeeded.

@@ -128,7 +128,7 @@ const (
 
 // isTold reports whether a record may tell such a thing of a step.
 func isTold(what string) bool {
-	return what == ToldIf || what == ToldValue || what == ToldApproval || what == ToldOutput || what == ToldUntil
+	return what == ToldIf || what == ToldValue || what == ToldApproval || what == ToldOutput || what == ToldUntil || what == ToldState
 }
 
 // toolOfRecord reads the tool in a record's subject.

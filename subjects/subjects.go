@@ -164,7 +164,7 @@ func StopRecord(r Run, generation uint64, shards int) string {
 }
 
 // ToldRecord returns the subject of the record of what an evaluation of a step came to; what is ToldIf, ToldValue,
-// ToldApproval, ToldOutput or ToldUntil.
+// ToldApproval, ToldOutput, ToldState or ToldUntil.
 func ToldRecord(r Run, generation uint64, step, what string, shards int) string {
 	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
 }
@@ -175,6 +175,7 @@ const (
 	ToldValue    = "value"    // what its value came to
 	ToldUntil    = "until"    // whether its loop is over with it, of an iteration
 	ToldApproval = "approval" // whether its tool's contract asks for an approval
+	ToldState    = "state"    // whether what it returned fits the schema of the state
 	ToldOutput   = "output"   // what a plan came to; its step is the scope
 )
 

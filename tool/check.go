@@ -37,6 +37,9 @@ type Violation struct {
 	Text bool
 	// Missing is the name of the property that the part lacks; "" for anything else.
 	Missing string
+
+	null  bool // the part is null
+	fewer bool // there is too little of it
 }
 
 // Check returns the violations of the schema by value, at most MaxViolations, sorted by pointer. value is JSON.
@@ -82,11 +85,11 @@ func (s *Schema) CheckWithin(value []byte, holes []Hole, steps *int) []Violation
 	if err != nil {
 		return []Violation{{Message: err.Error()}}
 	}
-	return s.validate(v, len(value), holes, steps)
+	return s.validate(v, len(value), finder{holes: holes}, steps)
 }
 
-// validate runs the validator and picks what is certain from its tree of errors.
-func (s *Schema) validate(v any, size int, holes []Hole, steps *int) (list []Violation) {
+// validate runs the validator and picks what is certain from its tree of errors, as f says.
+func (s *Schema) validate(v any, size int, f finder, steps *int) (list []Violation) {
 	s.budget.start(size, *steps)
 	defer func() {
 		if !s.budget.end(steps) {
@@ -107,7 +110,7 @@ func (s *Schema) validate(v any, size int, holes []Hole, steps *int) (list []Vio
 	if !errors.As(err, &invalid) {
 		return []Violation{{Message: err.Error()}}
 	}
-	f := finder{s: s, holes: holes, root: v}
+	f.s, f.root = s, v
 	f.index()
 	f.visit(invalid, nil)
 	slices.SortFunc(f.found, func(a, b Violation) int {
@@ -123,8 +126,9 @@ type finder struct {
 	s         *Schema
 	holes     []Hole
 	byPointer map[string]*Hole
-	sorted    []string // their pointers
-	root      any      // the whole value
+	sorted    []string              // their pointers
+	root      any                   // the whole value
+	wants     func(*Violation) bool // which are to be found; nil for all
 	found     []Violation
 }
 
@@ -170,8 +174,9 @@ func (f *finder) visit(e *jsonschema.ValidationError, condition *string) {
 
 // broken adds what is wrong with a value.
 func (f *finder) broken(e *jsonschema.ValidationError, at string) {
-	v := Violation{Pointer: at, Message: f.s.message(e)}
+	v := Violation{Pointer: at, Message: f.s.message(e), fewer: fewer(e.ErrorKind)}
 	value, there := f.at(e.InstanceLocation)
+	v.null = there && value == nil
 	switch {
 	case isHole(f.holes, at):
 		v.Text = true
@@ -183,7 +188,7 @@ func (f *finder) broken(e *jsonschema.ValidationError, at string) {
 }
 
 func (f *finder) add(v Violation) {
-	if len(f.found) < MaxViolations {
+	if len(f.found) < MaxViolations && (f.wants == nil || f.wants(&v)) {
 		f.found = append(f.found, v)
 	}
 }

@@ -42,7 +42,7 @@ func FuzzQuick(f *testing.F) {
 			v, err := decodeBounded([]byte(value))
 			require.NoError(t, err, "%s", value)
 			steps := maxSteps
-			require.Empty(t, s.validate(v, len(value), holes, &steps), "%s %v", value, holes)
+			require.Empty(t, s.validate(v, len(value), finder{holes: holes}, &steps), "%s %v", value, holes)
 		}
 	})
 }

@@ -31,6 +31,10 @@ type Need struct {
 // LanguageTwo is the need of a plan in the plan language 2: conditions, and references to how a step ended.
 const LanguageTwo = "language-2"
 
+// StateSchema is the need of a plan of the state dialect whose state has a schema: to who does not know of it a result that
+// breaks the schema is a success.
+const StateSchema = "state-schema"
+
 // Agents is the need of a plan that can reach an agent, and of an agent's entry in the registry.
 const Agents = "agents"
 
@@ -48,7 +52,7 @@ const Notes = "note"
 
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, Agents: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

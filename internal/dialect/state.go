@@ -129,6 +129,7 @@ type cell struct {
 	id   string
 	path path // of the state that it comes to
 	call int  // the one that needed it first
+	fold bool // results are put together by a method in it
 	body []byte
 }
 
@@ -176,6 +177,7 @@ func (c *compiler) assembled(v view, p path) string {
 		rest = rest[:len(rest)-1]
 	}
 	a.start(base)
+	folds := len(rest) > 0
 	for _, w := range slices.Backward(rest) {
 		a.fold(c.methodOf(w), sources{origins: []origin{{step: c.writerStep(w.writer), rest: w.rest}}})
 	}
@@ -185,7 +187,12 @@ func (c *compiler) assembled(v view, p path) string {
 			a.put(k, s)
 		}
 	}
-	return a.step()
+	id := a.step()
+	if folds {
+		at := slices.IndexFunc(c.cells, func(x cell) bool { return x.id == id })
+		c.cells[at].fold = true
+	}
+	return id
 }
 
 // methodOf returns how a writer's value is put together with those before at a path: what comes from above it, and

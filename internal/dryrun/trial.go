@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -232,6 +233,15 @@ func (t *trial) answer(c machine.Call, attempt int) *machine.Result {
 		}
 	}
 	value := x.tool.returns()
+	if held := t.machine.PlanStep(c.Step).Held; held != nil {
+		err := held.Check(value, &t.checks)
+		switch {
+		case err != nil && x.tool.from == outcome.FromExample:
+			return &machine.Result{Call: c, Attempt: attempt, Error: err}
+		case err != nil && x.tool.from == outcome.FromSchema:
+			t.doubtOf(c, "", err)
+		}
+	}
 	return &machine.Result{Call: c, Attempt: attempt, Value: value, Size: int64(len(value))}
 }
 

@@ -495,7 +495,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"taken-cancelled", "a cancelled run waits for what a condition came to",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, deriving, weighing, asking, closing:", "./machine", "Scenarios|Stopped",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing, fitting:", "	case waiting, held, deriving, weighing, asking, closing, fitting:", "./machine", "Scenarios|Stopped",
 	},
 	{
 		"taken-order", "steps are decided in the order in which they were reached",
@@ -515,7 +515,35 @@ var mutants = append([]mutant{
 	},
 	{
 		"value-cancelled", "a cancelled run waits for what a value comes to",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, judging, weighing, asking, closing:", "./machine", "Scenarios|Stopped|Value",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing, fitting:", "	case waiting, held, judging, weighing, asking, closing, fitting:", "./machine", "Scenarios|Stopped|Value",
+	},
+	{
+		"state-anything", "a result that breaks the schema of the state is a success",
+		"machine/fit.go", "			return refuse(s, err)", "			return succeeded", "./machine", "Scenarios",
+	},
+	{
+		"state-unread", "a result that lies in a blob is not held against the schema of the state",
+		"machine/fit.go", "	if s.result.Value != nil && !v.effort.Spent() {", "	if s.result.Value == nil {\n		return succeeded\n	}\n	if !v.effort.Spent() {", "./machine", "Scenarios",
+	},
+	{
+		"state-told", "an owner does not follow what was told of a result that lies in a blob",
+		"machine/fit.go", "	to := refuse(s, t.Error)", "	to := refuse(s, nil)", "./machine", "Scenarios",
+	},
+	{
+		"state-room", "a call whose result is still to be held against the state takes room",
+		"machine/fit.go", "		r.scopeOf(i).bounded().take(-1)\n", "", "./machine", "Scenarios",
+	},
+	{
+		"state-cancelled", "a cancelled run waits for whether a result fits the state",
+		"machine/apply.go", "weighing, asking, closing, fitting:", "weighing, asking, closing:", "./machine", "Scenarios",
+	},
+	{
+		"state-of-before", "a run that was started before results were held against the state has them held after a takeover",
+		"orchestrator/judge.go", "Unheld: !slices.Contains(start.Needs, plan.StateSchema)", "Unheld: false", "./orchestrator", "StateIsHeld",
+	},
+	{
+		"state-alone", "what a result lacks is a mistake though another call writes it",
+		"internal/dialect/held.go", "k.method == \"merge\" || blueprint{c}.shared(step, p)", "k.method == \"merge\"", "./machine", "Scenarios",
 	},
 	{
 		"value-room", "values that double are not bounded together",
@@ -720,7 +748,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"asked-after-the-stop", "a run that stops goes on asking",
-		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing:", "	case waiting, held, judging, deriving, weighing, closing:", "./machine", "Scenarios",
+		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing, fitting:", "	case waiting, held, judging, deriving, weighing, closing, fitting:", "./machine", "Scenarios",
 	},
 	{
 		"items-still-asked", "items go on asking though one of them has failed the step",
