@@ -97,7 +97,10 @@ type States struct {
 // State is the state that calls write to and read from.
 type State struct {
 	Initial json.RawMessage
-	Schema  *tool.Schema
+	// Schema says which places there are, and what may stand there; nil for any.
+	Schema *tool.Schema
+
+	schema json.RawMessage
 }
 
 // Respond is how the planner is asked for the last answer.

@@ -78,6 +78,11 @@ func (f *Facts) Clone() *Facts {
 func (f *Facts) BeginRound(round int, shared json.RawMessage) {
 	f.round = round
 	f.found, f.next = append(f.found, f.next...), nil
+	f.Share(shared)
+}
+
+// Share notes the state that calls have left (Answer.Shared); nil for the same as before.
+func (f *Facts) Share(shared json.RawMessage) {
 	if shared != nil {
 		f.shared = shared
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dialect"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -27,19 +28,10 @@ func (r *reading) calls() {
 	for i, x := range items {
 		calls[i] = r.callOf(x)
 	}
-	var doc, state objectWriter
-	doc.add("calls", arrayOf(calls))
-	if r.f.input != nil {
-		doc.add("input", r.f.input)
+	doc := r.document(arrayOf(calls))
+	if r.parse(doc, plan.MaxSteps, func(path string) string { return path }); r.a.Plan != nil {
+		r.a.writers = dialect.WritersOf(doc)
 	}
-	if r.f.shared != nil {
-		state.add("initial", r.f.shared)
-	}
-	doc.add("state", state.json())
-	if r.a.Output != nil {
-		doc.add("output", r.a.Output)
-	}
-	r.parse(doc.json(), plan.MaxSteps, func(path string) string { return path })
 }
 
 // callOf takes one call, without "_again".

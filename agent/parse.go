@@ -178,12 +178,21 @@ func (p *parser) state(v value) {
 	}
 	m := p.object(v, "a state", stateFields...)
 	s := &State{Schema: p.schema(m["schema"])}
+	if s.Schema != nil {
+		s.schema = m["schema"].raw
+	}
 	if i := m["initial"]; i.there() {
-		if i.kind() != jsontape.Object {
+		switch {
+		case i.kind() != jsontape.Object:
 			p.wrong(i, "an object", "")
-		} else if s.Initial = i.raw; s.Schema != nil {
+		case len(i.raw) > MostState:
+			p.problem(fault.TooLarge, i.at, "keep what is large where a tool finds it", "the state has %d bytes, at most %d are allowed", len(i.raw), MostState)
+		default:
+			s.Initial = i.raw
 			for _, bad := range s.Schema.Check(i.raw, nil) {
-				p.problem(fault.InvalidValue, i.at+bad.Pointer, bad.Hint, "against the schema of the state: %s", bad.Message)
+				if bad.Missing == "" { // what is not there yet is no mistake
+					p.problem(fault.StateMismatch, i.at+bad.Pointer, bad.Hint, "against the schema of the state: %s", bad.Message)
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/dialect"
 	"github.com/stepjet/stepjet/internal/jsonmend"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/plan"
@@ -47,6 +48,8 @@ type Answer struct {
 	Provider json.RawMessage
 	// Repaired says that the answer was no JSON, and was made such by closing and quoting alone.
 	Repaired bool
+
+	writers *dialect.Writers // of the dialect calls
 }
 
 // Read reads what a planner returned, in any of the dialects. The answer is nil if and only if the report has problems,
@@ -160,8 +163,12 @@ func (r *reading) fromText() {
 // alone judges an output that stands alone: the fragment derives it where it refers to earlier rounds, else it is held
 // against the output schema.
 func (r *reading) alone() {
-	if refers.Match(r.a.Output) {
+	switch {
+	case refers.Match(r.a.Output):
 		r.derived()
+		return
+	case r.inCalls() && dialect.Refers(r.a.Output):
+		r.fromState()
 		return
 	}
 	if schema := r.f.d.Output; schema != nil {

@@ -151,13 +151,13 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 		Shard: old.Shard, AckWait: s.cfg.AckWait,
 	}
 	// What the entry needs for fields that are only passed on stays; what it needs for its contract follows from that.
-	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool { return need == wire.LanguageTwo || need == wire.Agents })
+	t.Needs = slices.DeleteFunc(slices.Clone(old.Needs), func(need string) bool {
+		return need == wire.LanguageTwo || wire.OfAgents(need)
+	})
 	if contract.Approval != "" || !def.Hosted() {
 		t.Needs = append(t.Needs, wire.LanguageTwo)
 	}
-	if def.Agent != nil {
-		t.Needs = append(t.Needs, wire.Agents)
-	}
+	t.Needs = append(t.Needs, wire.NeedsOfAgent(def.Agent)...)
 	t.Inherit(old.Registered)
 	if old.Definition != nil {
 		t.AckWait = old.AckWait

@@ -332,6 +332,16 @@ func (c *catalog) freeze(p *plan.Plan) (map[string]*wire.FrozenTool, schemas) {
 	return set.tools, set.schemas
 }
 
+// needsOfAgents returns what has to be known to go on with the agents among some tools.
+func (c *catalog) needsOfAgents(tools map[string]*wire.FrozenTool) (needs []string) {
+	for name := range tools {
+		if k := c.find(name); k != nil && k.Agent() {
+			needs = append(needs, wire.NeedsOfAgent(k.Definition.Agent)...)
+		}
+	}
+	return needs
+}
+
 // keep adds a tool to a set, and all that an agent can call.
 func (c *catalog) keep(name string, fresh frozenSet, key *strings.Builder) {
 	if fresh.tools[name] != nil {

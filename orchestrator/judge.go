@@ -182,7 +182,7 @@ func (j *judge) admit(ctx context.Context, id subjects.Run, asked identity, agai
 	start.Tools, s = catalog.freeze(p)
 	roles := catalog.roles.Frozen()
 	start.Groups, start.Search = roles.Roles, roles.Search
-	needs := slices.Concat(p.Needs(), needsOf(start.Tools), j.cfg.Store.Knows.Of(asked.body))
+	needs := slices.Concat(p.Needs(), needsOf(start.Tools), catalog.needsOfAgents(start.Tools), j.cfg.Store.Knows.Of(asked.body))
 	if start.Permits = kept; kept != nil {
 		needs = append(needs, wire.Permissions)
 		if wire.NamesGroups(kept.Permissions) {

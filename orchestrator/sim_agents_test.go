@@ -51,7 +51,7 @@ func (w *world) registerAgents() {
 	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true} {
 		w.templates.kept["d"+name] = &tool.Definition{Name: name}
 	}
-	raw := fmt.Appendf(nil, `{"name":%q,"agent":{"planner":{"tool":%q,"mode":"plan"},"tools":[%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]}}`,
+	raw := fmt.Appendf(nil, `{"name":%q,"agent":{"planner":{"tool":%q,"mode":"plan"},"state":{"initial":{"none":null}},"tools":[%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]}}`,
 		simAgent, simPlanner, simOpener, simLate, simOpener, simOpener)
 	d, err := tool.ParseDefinition(raw)
 	if err != nil {
@@ -99,6 +99,22 @@ var simScript = []string{
 	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r1.l.n"}}],"output":{"n":"$ref:m.n"}}`,
 }
 
+// simCalls is the same in the state dialect: what rounds tell each other goes through the state.
+var simCalls = []string{
+	`{"calls":[{"_tool":"opener/a","_id":"x","n":%d,"_outputPath":"†state.first"},{"_tool":"late","_id":"z","n":1}]}`,
+	`{"calls":[{"_tool":"opener/a","_id":"y","n":"†state.first.n","_outputPath":"†state.log","_outputMethod":"push"},{"_tool":"late","_id":"l","n":"†state.log[0].n","_outputPath":"†state.second"},{"_tool":"db","_id":"o"}]}`,
+	`{"calls":[{"_tool":"more","_id":"both","n":"†state.second.n"}],"output":"not all of it: †state.none"}`,
+	`{"calls":[{"_tool":"late","_id":"m","n":"†state.second.n","_outputPath":"†state.m"}],"output":{"n":"†state.m.n"}}`,
+}
+
+// script is what the planner of a world answers, by round.
+func (w *world) script() []string {
+	if w.seed/11%3 == 1 {
+		return simCalls
+	}
+	return simScript
+}
+
 // plays answers a call of an agent's run.
 func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	if a.Tool != simPlanner {
@@ -119,9 +135,9 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
 	}
 	if r.Round == 0 {
-		return reference.Reply{Body: fmt.Appendf(nil, simScript[0], w.seed%97)}
+		return reference.Reply{Body: fmt.Appendf(nil, w.script()[0], w.seed%97)}
 	}
-	return reference.Reply{Body: []byte(simScript[min(r.Round, len(simScript)-1)])} // where its last calls failed, once more
+	return reference.Reply{Body: []byte(w.script()[min(r.Round, len(simScript)-1)])} // where its last calls failed, once more
 }
 
 // agentStep returns the step of an agent's run that an attempt is of.
@@ -216,6 +232,9 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 		t.w.violate("A5", "the agent came to %s, not %s: %s", got, want, doc.Outcome.JSON())
 	}
 	t.w.stats["an agent compared with its script"]++
+	if &t.w.script()[0] == &simCalls[0] {
+		t.w.stats["of them, one whose calls write to a state"]++
+	}
 }
 
 // spoilRound does wrong to the record of a round on its way from the ledger.

@@ -209,7 +209,10 @@ func (t *truths) toldRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		step, _, known = x.plan.Find(rec.Step)
 	}
 	isValue, key := rec.What == subjects.ToldValue, rec.Step+" "+rec.What
+	_, inRound := agentStep(subjects.Attempt{Step: rec.Step})
+	inRound = inRound && x.agent && x.told["round "+subjects.ScopeOf(rec.Step)]
 	switch {
+	case inRound && !x.told[key]: // what its round has is not known here
 	case !known || x.start == nil || x.start.Rejected() || isValue && !step.Value || !isValue && step.If == nil:
 		t.w.violate("I8", "a record of a condition or a value that the plan doesn't have, or before it was started: %s", e.Subject)
 		return

@@ -38,6 +38,32 @@ const StateSchema = "state-schema"
 // Agents is the need of a plan that can reach an agent, and of an agent's entry in the registry.
 const Agents = "agents"
 
+// AgentState is the need of a run with an agent that declares a state, and of such an agent's entry: who does not know of it
+// would not keep what calls write.
+const AgentState = "agent-state"
+
+// ofAgents are the members of an agent's definition that need more than Agents.
+var ofAgents = map[string]string{"state": AgentState}
+
+// OfAgents reports whether a need is that of something in an agent's definition.
+func OfAgents(need string) bool {
+	return need == Agents || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+}
+
+// NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
+func NeedsOfAgent(agent json.RawMessage) (needs []string) {
+	var members map[string]json.RawMessage
+	if len(agent) == 0 || json.Unmarshal(agent, &members) != nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(ofAgents)) {
+		if v := members[name]; len(v) > 0 && string(v) != "null" {
+			needs = append(needs, ofAgents[name])
+		}
+	}
+	return append(needs, Agents)
+}
+
 // Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every
 // tool, in an amendment too.
 const Permissions = "permissions"
@@ -52,7 +78,7 @@ const Notes = "note"
 
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

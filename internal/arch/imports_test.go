@@ -29,7 +29,7 @@ const rules = `
 	catalog           std fault subjects tool plan internal/jsontape
 	catalog/search    std tool
 
-	agent             std fault subjects internal/text internal/jsontape internal/jsonmend internal/expression tool plan catalog catalog/search mcp/selector
+	agent             std fault subjects internal/text internal/jsontape internal/jsonmend internal/expression internal/dialect tool plan catalog catalog/search mcp/selector
 	agent/parts       std fault internal/jsontape
 	agent/request     std fault internal/jsontape agent agent/parts
 

@@ -156,6 +156,7 @@ func (l *Loop) rendered(round int) request.Round {
 		}
 	}
 	own := 0
+	_, lost := l.shared(round, ^uint64(0), nil)
 	for i, c := range x.answer.Calls {
 		if c.Within >= 0 {
 			continue
@@ -170,6 +171,9 @@ func (l *Loop) rendered(round int) request.Round {
 			l.came(&rec, came[x.paths[i]], r.Rest)
 		}
 		rec.Note = l.note(round, x, i, came[x.paths[i]])
+		if why := lost[c.ID]; why != "" {
+			rec.Note = strings.TrimPrefix(rec.Note+" "+fmt.Sprintf(notWritten, why), " ")
+		}
 		rec.Result.Object = l.object(round, came[x.paths[i]])
 		out.Records = append(out.Records, rec)
 	}
@@ -206,6 +210,9 @@ func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	_, note, _ := after.Done(e.Name, c.Arguments)
 	return note
 }
+
+// notWritten is the note of a call whose result is not in the state.
+const notWritten = "What it wrote is not in the state, or not all of it: %s."
 
 // notSelected is the note of a facade that was not opened, since what its tool selected is of no use.
 func (l *Loop) notSelected(round int, e *agent.Entry, selected json.RawMessage) string {

@@ -60,9 +60,6 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	if len(a.Guards) > 0 {
 		refuse("/agent/guards", "guards", "let a tool check what goes in and out")
 	}
-	if a.State != nil {
-		refuse("/agent/state", "a state that rounds share", "let steps refer to earlier rounds: $ref:r0.search")
-	}
 	if a.Context.Summary != "" {
 		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
 	}

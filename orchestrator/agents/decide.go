@@ -220,13 +220,19 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	for _, o := range came {
 		now.Add(o.Outcome)
 	}
+	behind := map[int]bool{}
 	for _, before := range x.admits.Behind(i) {
+		behind[before] = true
 		for _, o := range came {
 			if o.call == before {
 				seen.Add(o.Outcome)
 			}
 		}
 	}
+	nowShared, _ := l.shared(round, since, nil)
+	now.Share(nowShared)
+	seenShared, _ := l.shared(round, since, behind)
+	seen.Share(seenShared)
 	name := x.answer.Calls[i].Entry
 	bound, answer, locked := now.Ready(name, seen)
 	switch {

@@ -144,7 +144,8 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 			f.Add(o.Outcome)
 			l.onBoard(&o, f.Artifacts()[before:])
 		}
-		f.BeginRound(n, nil)
+		shared, _ := l.shared(n-1, ^uint64(0), nil)
+		f.BeginRound(n, shared)
 		l.facts = append(l.facts, f)
 	}
 	return l.facts[round], nil
@@ -205,6 +206,40 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
 	return all
 }
+
+// shared returns the state behind the calls of a round up to a record, or behind some of them; nil for what it was when the
+// round began. lost says of calls why what they have written is not in it.
+func (l *Loop) shared(round int, upTo uint64, among map[int]bool) (state json.RawMessage, lost map[string]string) {
+	r := &l.Rounds[round]
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil {
+		return nil, nil
+	}
+	wrote := map[string]agent.Wrote{}
+	for k := range r.Calls {
+		c := &r.Calls[k]
+		i, known := x.places[c.Path]
+		if !known || !c.Single || c.Seq > upTo || among != nil && !among[i] || x.answer.Calls[i].Within >= 0 {
+			continue
+		}
+		e := l.entry(round, x, i)
+		loaded := e != nil && e.Kind == agent.KindTool && e.HasOnce && c.ByOwner // it was not made, and says so
+		switch {
+		case c.Status == succeeded && c.Value != nil && !loaded:
+			wrote[c.Path] = agent.Wrote{Result: c.Value}
+		case c.Status == failed && c.Err != nil:
+			wrote[c.Path] = agent.Wrote{Err: c.Err}
+		}
+	}
+	f, _ := l.begin(round)
+	return x.answer.Shared(f, wrote)
+}
+
+// The statuses of calls that write to the state.
+const (
+	succeeded = "succeeded"
+	failed    = "failed"
+)
 
 // entry returns the entry that a call of an answer calls; nil for a value, a plan, and where there is none.
 func (l *Loop) entry(round int, x *reading, call int) *agent.Entry {

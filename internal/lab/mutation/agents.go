@@ -63,6 +63,30 @@ var ofAgents = []mutant{
 		"orchestrator/api_answer.go", "	case x.tell(true):\n", "	case x.tell(true) || machine.Hears(r.machine, x.of) && func() bool { x.record(); s.reply(m, wire.SayReply{ID: asks.ID}.Body()); return true }():\n", "./orchestrator", "TestWhatIsSaid|TestWordsRace",
 	},
 	{
+		"agent-state-forgotten", "what calls wrote is gone in the next round",
+		"orchestrator/agents/loop.go", "		f.BeginRound(n, shared)\n", "		f.BeginRound(n, shared[:0:0])\n", "./orchestrator", "TestAStateIsKept",
+	},
+	{
+		"agent-state-late", "a gate does not see what calls of its round wrote to the state",
+		"orchestrator/agents/decide.go", "	now.Share(nowShared)\n", "	_ = nowShared\n", "./orchestrator", "TestTheStateOpens",
+	},
+	{
+		"agent-state-binds-early", "a bound argument is what stood in the state when the round began",
+		"orchestrator/agents/decide.go", "	seen.Share(seenShared)\n", "	_ = seenShared\n", "./orchestrator", "TestTheStateOpens",
+	},
+	{
+		"agent-state-broken", "what breaks the schema of the state is written",
+		"internal/dialect/carry.go", "		case schema != nil:", "		case schema != nil && most == 0:", "./internal/dialect", "TestTheStateBehind",
+	},
+	{
+		"agent-state-whole", "the record of a round has all of the state, also what its calls don't name",
+		"agent/shared.go", "		return less\n", "		return whole\n", "./agent", "TestWhatCallsDontName",
+	},
+	{
+		"agent-state-loaded", "a call that was loaded already puts its message into the state",
+		"orchestrator/agents/loop.go", "c.Value != nil && !loaded:", "c.Value != nil || loaded:", "./orchestrator", "TestAStateIsKept",
+	},
+	{
 		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
 		"machine/agentview.go", "if n < len(a.records) && !a.records[n].Void {", "if n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
 	},
