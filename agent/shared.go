@@ -60,6 +60,9 @@ func (r *reading) document(calls json.RawMessage) []byte {
 		return whole
 	}
 	text := append(append([]byte{}, calls...), r.a.Output...)
+	if r.f.d.State != nil && r.f.d.State.Schema != nil && bytes.ContainsRune(text, '\\') { // what is written there may be named in escapes
+		return whole
+	}
 	input, shared := dialect.Needed(r.f.input, text), dialect.Needed(r.f.shared, text)
 	if s := r.f.d.State; s != nil && s.Schema != nil {
 		for _, bad := range s.Schema.Check(shared, nil) {
