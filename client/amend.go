@@ -24,6 +24,8 @@ type Amendment struct {
 	OutputSteps []string
 	// Close says that an open plan is over with its steps.
 	Close bool
+	// KeepOpen lets an open plan wait for the next amendment anew, as every amendment does, and changes nothing.
+	KeepOpen bool
 	// Plan is the whole plan as it should be, in the place of Add, Discard, Output and OutputSteps; nil for none.
 	Plan json.RawMessage
 	// Reason is for who reads what became of the run; at most 4 KiB of it are kept.

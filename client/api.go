@@ -158,7 +158,7 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 	request := wire.AmendRequest{
 		Scope: a.Scope, Revision: a.Revision, Plan: a.Plan, Reason: a.Reason, By: a.By,
 		Change: wire.Change{
-			Add: a.Add, Discard: wire.Discard{Steps: a.Discard, Rest: a.Rest}, Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close,
+			Add: a.Add, Discard: wire.Discard{Steps: a.Discard, Rest: a.Rest}, Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, KeepOpen: a.KeepOpen,
 		},
 	}
 	body, err := request.Body()

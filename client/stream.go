@@ -16,10 +16,9 @@ import (
 // StreamOptions say how a plan is run while it is being written. The zero value gives the run an id of its own.
 type StreamOptions struct {
 	SubmitOptions
-	// OpenFor is how long the run waits for more of the plan: where nothing more of it could be sent for so long, it goes
-	// on with what it has, and what is written after its end is AlreadyFinished. So it has to be longer than the longest
-	// time in which no step is complete that may begin, such as that of a long step, or of many that wait for the end of
-	// the text. 0: DefaultOpenFor.
+	// OpenFor is how long the run waits for more of the plan: where no text came for so long, it goes on with what it has,
+	// and what is written after its end is AlreadyFinished. So it has to be longer than the longest pause of who writes, such
+	// as a model that thinks. As long as text comes the run is kept open, whatever can be sent of it. 0: DefaultOpenFor.
 	OpenFor time.Duration
 	// Begun is told of the run once it is submitted, with the first steps or as a whole, from the goroutine that called
 	// Stream. nil: nobody is told.
@@ -105,6 +104,7 @@ type streaming struct {
 	first    string             // the digest of the plan that was submitted with the first of them
 	heard    time.Time          // when the run was last known to wait for more
 	waited   bool               // something was sent again, since no answer came
+	comes    bool               // text has come since the run was last asked to stay open
 	wrong    *fault.Error       // the run was cancelled for problems, and the text is read on, so that all of them can be told
 	came     wire.StreamDetails // what the run came to that was cancelled
 }
@@ -116,9 +116,14 @@ func (s *streaming) follow(ctx context.Context, text io.Reader) (*Run, error) {
 	chunks := chunksOf(reading, text)
 	var gathering *time.Timer
 	var due <-chan time.Time
+	renew := time.NewTicker(max(s.o.OpenFor/renewals, time.Millisecond))
+	defer renew.Stop()
 	for {
 		select {
+		case <-renew.C:
+			s.keepOpen(ctx)
 		case c := <-chunks:
+			s.comes = s.comes || len(c.text) > 0
 			if err := s.take(c.text); err != nil {
 				return nil, s.giveUp(ctx, err)
 			}

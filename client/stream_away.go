@@ -35,6 +35,32 @@ func (s *streaming) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
+// renewals are how often in its time a run is asked to stay open whose text comes, and nothing of it can be sent. lastRenewed
+// is up to which revision: those that a run may have beyond it are for what is left of the plan.
+const renewals, lastRenewed = 3, 980
+
+// keepOpen asks a run to wait for more of the plan, where text has come since it was last asked and nothing could be sent:
+// a long step is being written, or steps that wait for the end. What becomes of the request is of no account: who can't be
+// asked, or knows nothing of it, closes the plan in time, and so does the owner of one whose writer was killed.
+func (s *streaming) keepOpen(ctx context.Context) {
+	every := s.o.OpenFor / renewals
+	came := s.comes
+	s.comes = false
+	if !came || s.run == nil || s.joins || s.wrong != nil || s.revision >= lastRenewed || time.Since(s.heard) < every {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(every, time.Second))
+	defer cancel()
+	done, err := s.c.Amend(ctx, s.o.Run, Amendment{Revision: s.revision, KeepOpen: true})
+	var now wire.AmendConflict
+	switch {
+	case err == nil:
+		s.revision, s.heard = done.Revision, time.Now()
+	case json.Unmarshal(fault.As(err).Details, &now) == nil && now.Revision > s.revision:
+		s.revision, s.heard = now.Revision, time.Now() // another amended it, which keeps it open as well
+	}
+}
+
 // away reports whether an error says that nobody answered.
 func away(err error) bool {
 	code := fault.CodeOf(err)

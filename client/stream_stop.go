@@ -34,7 +34,7 @@ func (s *streaming) failed(ctx context.Context, err error) error {
 		s.came.Problems = list.Problems
 		return nil
 	case f.Code == fault.AlreadyFinished && s.ours && time.Since(s.heard) > s.o.OpenFor:
-		err = fault.New(fault.AlreadyFinished, "nothing of the text could be sent for %v, so its run went on with what it had and came to its end", s.o.OpenFor).
+		err = fault.New(fault.AlreadyFinished, "no more of the plan reached its run for %v, so that went on with what it had and came to its end", s.o.OpenFor).
 			WithHint("stream it under another run id, and let that wait for longer: stepjet run --stream --open-for, or StreamOptions.OpenFor")
 	}
 	return s.giveUp(ctx, err)

@@ -255,9 +255,45 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 	}, patience, 5*time.Millisecond)
 	a.write(`,` + keep("b", "a") + `]}`)
 	f, details := a.broken(fault.AlreadyFinished)
-	require.Contains(t, f.Message, "nothing of the text could be sent for 1s, so its run went on with what it had and came to its end; the run late is succeeded, and 1 step had begun: a")
+	require.Contains(t, f.Message, "no more of the plan reached its run for 1s, so that went on with what it had and came to its end; the run late is succeeded, and 1 step had begun: a")
 	require.Contains(t, f.Hint, "--open-for")
 	require.Equal(t, []string{"a"}, details.Began)
+}
+
+// TestTextThatComesKeepsItsRunOpen: while a long step is written, of which nothing can be sent, the run waits for longer than
+// it would by itself.
+func TestTextThatComesKeepsItsRunOpen(t *testing.T) {
+	t.Parallel()
+	ctx, c, d := streams(t)
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "kept"}, OpenFor: 2 * time.Second})
+	a.write(`{"steps":[` + keep("a", "") + `,`)
+	a.sees("a")
+	begun := time.Now()
+	require.Eventually(t, func() bool {
+		a.write(" ")
+		return time.Since(begun) > 5*time.Second
+	}, patience, 20*time.Millisecond)
+	doc, err := c.Get(ctx, "kept")
+	require.NoError(t, err)
+	require.Equal(t, outcome.Running, doc.Status)
+	require.GreaterOrEqual(t, doc.Revision, 2, "it was kept open by nothing else")
+	a.write(keep("b", "a") + `]}`)
+	require.Equal(t, outcome.Succeeded, a.outcome().Status)
+	require.Len(t, d.all(), 2)
+	_, err = c.Amend(ctx, "kept", client.Amendment{Revision: 1, KeepOpen: true})
+	require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err))
+}
+
+// TestAPlanThatIsNotOpenIsNotKeptOpen: to ask for that is a mistake.
+func TestAPlanThatIsNotOpenIsNotKeptOpen(t *testing.T) {
+	t.Parallel()
+	ctx, c, _ := streams(t)
+	_, err := c.Submit(ctx, []byte(`{"steps":[{"id":"a","tool":"ask","arguments":{"question":"Why?"}}]}`), client.SubmitOptions{Run: "closed"})
+	require.NoError(t, err)
+	_, err = c.Amend(ctx, "closed", client.Amendment{KeepOpen: true})
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
+	require.Contains(t, err.Error(), "is not open")
+	require.NoError(t, c.Cancel(ctx, "closed", "somebody"))
 }
 
 // TestOtherAmendments of a plan that is being written do no harm.

@@ -54,6 +54,9 @@ func (a *amending) take() {
 	case err != nil:
 		a.refuse(err)
 		return
+	case change.KeepOpen && !a.isOpen():
+		a.refuse(fault.New(fault.InvalidValue, "the plan of %s is not open", shownScope(a.asks.Scope)).WithHint(`"keep_open" is for plans that wait for amendments: "open": true`))
+		return
 	case change.IsZero(): // the plan is as it should be
 		a.answered = true
 		p, _, _ := machine.ScopeNamed(a.r.machine, a.asks.Scope)
@@ -61,6 +64,12 @@ func (a *amending) take() {
 		return
 	}
 	a.record(change)
+}
+
+// isOpen reports whether the plan waits for amendments, if there is one.
+func (a *amending) isOpen() bool {
+	p, _, there := machine.ScopeNamed(a.r.machine, a.asks.Scope)
+	return !there || p.Open // that there is none is told with what else is wrong
 }
 
 func (a *amending) conflict(now int) error {
@@ -100,7 +109,7 @@ func (a *amending) change() (wire.Change, error) {
 			WithHint(`write {"plan": {"steps": [all steps, as they should be]}}`)
 	}
 	c, err := now.To(should)
-	c.Close = a.asks.Close
+	c.Close, c.KeepOpen = a.asks.Close, a.asks.KeepOpen
 	return c, err
 }
 

@@ -24,6 +24,8 @@ type Change struct {
 	OutputSteps []string        `json:"output_steps,omitempty"`
 	// Close says that an open scope is over with its steps.
 	Close bool `json:"close,omitempty"`
+	// KeepOpen changes nothing: an open scope waits for the next amendment anew, as with every one.
+	KeepOpen bool `json:"keep_open,omitempty"`
 }
 
 // Discard names steps: some, or all the rest, which is what is not decided where the amendment stands. Its JSON is a list
@@ -63,7 +65,7 @@ func (d *Discard) UnmarshalJSON(raw []byte) error {
 
 // IsZero reports whether a change does nothing.
 func (c *Change) IsZero() bool {
-	return len(c.Add) == 0 && c.Discard.IsZero() && c.Output == nil && c.OutputSteps == nil && !c.Close
+	return len(c.Add) == 0 && c.Discard.IsZero() && c.Output == nil && c.OutputSteps == nil && !c.Close && !c.KeepOpen
 }
 
 // Amend is the record that a scope of a run was changed. Its number is one more than the last of its scope.
@@ -157,7 +159,7 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 			WithHint("amend in several parts, or hand large data on by a name or an address")
 	}
 	if err := readOnce(m.Data, "the amendment", amendKeys, &r); err != nil {
-		return r, err.WithHint(`write {"revision": 0, "add": [steps], "discard": ["id"] or "rest"}, "output", "output_steps", "close": true, or "plan"`)
+		return r, err.WithHint(`write {"revision": 0, "add": [steps], "discard": ["id"] or "rest"}, "output", "output_steps", "close": true, "keep_open": true, or "plan"`)
 	}
 	if r.Scope == "" {
 		r.Scope = subjects.RootScope
@@ -170,7 +172,7 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 			WithHint(`leave "plan" out, or "add", "discard", "output" and "output_steps"`)
 	case r.Plan == nil && r.IsZero():
 		return r, fault.New(fault.InvalidValue, "the amendment changes nothing").
-			WithHint(`"add", "discard", "output", "output_steps", "close": true, or "plan"`)
+			WithHint(`"add", "discard", "output", "output_steps", "close": true, "keep_open": true, or "plan"`)
 	case r.Output != nil && r.OutputSteps != nil:
 		return r, fault.New(fault.InvalidValue, `an amendment has "output" or "output_steps", not both`).WithHint("leave one of them out")
 	}
@@ -183,7 +185,7 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 }
 
 // amendKeys are the members that a request for an amendment may have.
-var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "plan", "reason", "by"}
+var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "keep_open", "plan", "reason", "by"}
 
 // Digest names what is asked for: the scope, the revision that it is about, and the change, whoever asks and why. White
 // space doesn't count.

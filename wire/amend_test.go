@@ -28,6 +28,7 @@ func TestAmendForms(t *testing.T) {
 			},
 			Tools: map[string]*wire.FrozenTool{"walk_dog": {Digest: digest, Shard: 3, AckWait: 30_000, Contract: tool.Contract{MaxAttempts: 2}}},
 		},
+		"amend_keep": {Digest: digest, By: "ann", Change: wire.Change{KeepOpen: true}},
 		"amend_close": {Digest: digest, Change: wire.Change{
 			Discard: wire.Discard{Rest: true}, Output: json.RawMessage(`{"was":"$ref:walk"}`), Close: true,
 		}},

@@ -19,7 +19,7 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-var amendments = flag.Int("amendments", 8, "how many amendments each of 8 clients makes of one run; the most is 124")
+var amendments = flag.Int("amendments", 125, "how many amendments each of 8 clients makes of one run; the most is 125")
 
 // storm is many clients that amend one run, each with steps of its own.
 type storm struct {
@@ -87,7 +87,7 @@ func TestAmendmentsOutliveEverything(t *testing.T) {
 		all.Go(func() { s.blow(mine, k) })
 	}
 	total := s.clients * s.each
-	falls := 1 + *amendments/100
+	falls := 1 + *amendments/40
 	for fell := 1; fell <= falls; fell++ {
 		require.Eventually(t, func() bool {
 			s.mu.Lock()

@@ -518,6 +518,14 @@ var mutants = append([]mutant{
 		"machine/apply.go", "	case waiting, held, judging, deriving, weighing, asking, closing, fitting:", "	case waiting, held, judging, weighing, asking, closing, fitting:", "./machine", "Scenarios|Stopped|Value",
 	},
 	{
+		"stream-unkept", "a run is not kept open while text of its plan comes of which nothing can be sent",
+		"client/stream_away.go", "	if !came || s.run == nil", "	if came || s.run == nil", "./client", "TextThatComes",
+	},
+	{
+		"stream-kept-for-ever", "a run is kept open though no text comes any more",
+		"client/stream_away.go", "	s.comes = false\n", "", "./client", "RunsThatEndMeanwhile",
+	},
+	{
 		"state-anything", "a result that breaks the schema of the state is a success",
 		"machine/fit.go", "			return refuse(s, err)", "			return succeeded", "./machine", "Scenarios",
 	},
