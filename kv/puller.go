@@ -18,6 +18,8 @@ type Delivery struct {
 	Delivered int
 	// StreamSeq is the sequence of the step's message.
 	StreamSeq uint64
+	// ID is the id of the step's message: that of a dispatch or of a repair.
+	ID string
 	// Stored is when the server stored that, by its own clock.
 	Stored time.Time
 	// Extra says that it came of Puller.More: it has no slot, so no Release follows it.
@@ -252,8 +254,12 @@ func (p *Puller) delivery(on *inbox, m *nats.Msg) *Delivery {
 	if !ok {
 		return nil
 	}
+	id := ""
+	if list := m.Header[headerMsgID]; len(list) > 0 {
+		id = list[0]
+	}
 	return &Delivery{
-		Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
+		ID: id, Subject: m.Subject, Header: m.Header, Data: m.Data, Delivered: int(at.delivered), StreamSeq: at.streamSeq,
 		Stored: time.Unix(0, at.time), Asked: on.opened, nc: p.s.nc, reply: m.Reply,
 	}
 }

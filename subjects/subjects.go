@@ -121,6 +121,11 @@ func (a Attempt) MessageID() string {
 	return string(make(name, 0, room).key(&a).text("/").int(a.Number))
 }
 
+// Repairs reports whether s is the id of a message of the attempt beside its dispatch: one of the sweep's, of any version.
+func (a Attempt) Repairs(s string) bool {
+	return s != "" && string(make(name, 0, room).key(&a).text("/").int(a.Number)) != s
+}
+
 // RepairID returns the id that dedupes the n-th repair of the attempt, from 1: T/R/G/S/A,n. With "/n" a repair of one
 // step could have the MessageID of another, whose token goes on where this one's ends.
 //

@@ -29,6 +29,7 @@ type execution struct {
 	delivered int
 	args      []byte
 	doubted   bool     // its lease may have run out before it came (doubtful)
+	mayStand  bool     // it may have a record already
 	promise   *promise // of the run's definition, where that is not this worker's
 	heavy     int64    // bytes of argument memory held
 
@@ -67,9 +68,12 @@ const (
 )
 
 func (e *engine) newExecution(f *feed, d *kv.Delivery, a subjects.Attempt, step wire.Step) *execution {
+	// A worker had it before, or its owner sent it once more. An owner looks for the message and then for the record: a
+	// worker that was just done with it, and takes the message away with the record standing, lets a repair in between.
+	mayStand := d.Delivered > 1 || a.Repairs(d.ID)
 	x := &execution{
 		e: e, feed: f, attempt: a, step: step, seq: d.StreamSeq, delivered: d.Delivered, args: d.Data,
-		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, slot: !d.Extra, waits: retries(),
+		asked: d.Asked, taken: time.Now(), leases: []*kv.Delivery{d}, mayStand: mayStand, slot: !d.Extra, waits: retries(),
 	}
 	x.info = Info{
 		Tenant: a.Tenant, Run: a.Plain(), Generation: a.Generation, Step: a.Step, Tool: a.Tool, Key: step.Key,

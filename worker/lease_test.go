@@ -216,6 +216,34 @@ func TestRedeliveryOfARecordedAttempt(t *testing.T) {
 	require.EqualValues(t, 1, calls.Load())
 }
 
+// A message that an owner sent since it believed the one before lost may come right behind the record of that one: its
+// worker looks first, on its first delivery too.
+func TestARepairOfARecordedAttempt(t *testing.T) {
+	t.Parallel()
+	w := start(t, kv.Config{})
+	w.registrar()
+	var calls atomic.Int32
+	tools := counter("count", &calls)
+	w.register(tools)
+	repair := func(a subjects.Attempt) {
+		step := w.header(a)
+		w.send(kv.Dispatch{Attempt: a, Shard: w.shard(a.Tool), Header: step.Header(), Body: []byte(`{}`), Repair: 1})
+	}
+	a := w.attempt("count", "r", "s1")
+	repair(a)
+	h, body := wire.Result{Body: []byte(`"the first worker's"`)}.Message()
+	_, _, err := w.store.Ledger.Create(w.ctx(), subjects.StepRecord(a, 1), h, body, nil)
+	require.NoError(t, err)
+	w.worker(Config{}, tools)
+	w.settled("count")
+	require.Zero(t, calls.Load())
+
+	b := w.attempt("count", "r", "s2") // without a record, it is executed
+	repair(b)
+	require.Nil(t, w.result(b).Error)
+	require.EqualValues(t, 1, calls.Load())
+}
+
 func TestRedeliveryIsNotAnAttempt(t *testing.T) {
 	t.Parallel()
 	w := start(t, kv.Config{})

@@ -19,7 +19,7 @@ import (
 func (x *execution) simple() bool {
 	claim := x.step.Claim != "" && !x.claimsLater()
 	plain := x.step.Handle == nil && !x.step.Context.AnySealed() && !x.otherwise()
-	return !x.doubted && x.delivered <= 1 && !claim && plain && !x.late(x.taken)
+	return !x.doubted && !x.mayStand && !claim && plain && !x.late(x.taken)
 }
 
 // claimsLater reports whether the step is claimed only when its batch begins: one that waits for others may yet be left
@@ -32,7 +32,7 @@ func (x *execution) prepare() bool {
 		x.leaveDoubted()
 		return false
 	}
-	if x.delivered > 1 && !x.stillOpen() {
+	if x.mayStand && !x.stillOpen() {
 		return false
 	}
 	if x.late(x.taken) {
@@ -75,7 +75,7 @@ func (x *execution) unseal() bool {
 	return true
 }
 
-// stillOpen reports whether a redelivered attempt has no record yet, and its run is not over. One that is not open is
+// stillOpen reports whether an attempt that may stand has no record yet, and its run is not over. One that is not open is
 // acknowledged and dropped.
 func (x *execution) stillOpen() bool {
 	found, err := x.exists(x.step.Result)

@@ -50,7 +50,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"redelivered-runs-again", "a redelivered step is executed though it has a record",
-		"worker/prepare.go", "	if x.delivered > 1 && !x.stillOpen() {", "	if false {", "./worker", "",
+		"worker/prepare.go", "	if x.mayStand && !x.stillOpen() {", "	if false {", "./worker", "",
 	},
 	{
 		"never-lost", "a step that kills its workers is handed out for ever",
