@@ -28,7 +28,7 @@ func (s *streaming) patiently(ctx context.Context, do func() error) error {
 			return err
 		}
 		s.waited = true
-		s.c.log.Warn("nobody takes what is written of a plan; it is sent again", "run", s.o.Run, "error", err)
+		s.c.log.Warn("nobody takes what is written of a plan; it is sent again", "tenant", s.c.tenant, "run", s.o.Run, "error", err)
 		if !backoff.Pause(ctx, pause.Next()) {
 			return context.Cause(ctx)
 		}

@@ -107,7 +107,7 @@ func (c *Client) outcome(ctx context.Context, p *pending) (*outcome.Outcome, err
 		case code != fault.Timeout && code != fault.NoConnection && code != fault.NotReady || c.nc.IsClosed():
 			return nil, err
 		}
-		c.log.Warn("the outcome of a run that is over can't be read; it is tried again", "run", p.run.Plain())
+		c.log.Warn("the outcome of a run that is over can't be read; it is tried again", "tenant", p.run.Tenant, "run", p.run.Plain())
 		if !backoff.Pause(ctx, wait.Next()) {
 			return nil, context.Cause(ctx)
 		}
@@ -201,7 +201,7 @@ func (c *Client) readOne(p *pending) {
 	case code == fault.Permission, code == fault.NewerVersion, code == fault.NotFound && p.foreign.Load():
 		c.waits.finish(p, func() { p.err = err })
 	case code != fault.NotFound && !errors.Is(err, context.Canceled):
-		c.log.Warn("the history can't be read; it is tried again", "run", p.run.Plain(), "error", err)
+		c.log.Warn("the history can't be read; it is tried again", "tenant", p.run.Tenant, "run", p.run.Plain(), "error", err)
 	}
 }
 

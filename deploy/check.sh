@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks what is in this folder with the programs that will read it: systemd's own rating of the units (0 is shut in, 10
-# is open), Prometheus' own tests of the alerts, the closed schema of the Compose specification, with the program of its
-# authors, and KEDA's definition of what it scales, closed. Installs systemd and Prometheus from Debian where they are
-# absent, and has the last two from the module proxy.
+# is open), Prometheus' own tests of the alerts and its judgement of what the programs tell, the closed schema of the
+# Compose specification, with the program of its authors, and KEDA's definition of what it scales, closed. Installs systemd
+# and Prometheus from Debian where they are absent, and has the last two from the module proxy.
 set -euo pipefail
 cd "$(dirname "$0")"
 ../.ci/debian systemd-analyze systemd
@@ -26,6 +26,8 @@ for language in go ts; do
 done
 promtool check rules prometheus/alerts.yaml
 promtool test rules prometheus/alerts_test.yaml
+# What the programs tell, read and judged by Prometheus' own tool.
+(cd .. && ${GO:-go} test -tags promtool -count 1 -run Prometheus ./internal/serve)
 # KEDA drops a field that it does not know, and finds out about a trigger once it runs: both are held against its own words.
 keda=$(${GO:-go} mod download -json github.com/kedacore/keda/v2@v2.21.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 ../bin/lab manifest keda-scaledobject.yaml --definition "$keda/config/crd/bases/keda.sh_scaledobjects.yaml" \

@@ -384,7 +384,7 @@ func (o *object) put(ctx context.Context) error {
 		part := o.data[o.sent:min(o.sent+size, len(o.data))]
 		seq, err := o.chunk(ctx, part)
 		if errors.Is(err, errForeignChunks) {
-			o.s.cfg.Logger.Warn("somebody else writes to the object that is being stored; it is stored anew", "name", o.name)
+			o.s.cfg.Logger.Warn("somebody else writes to the object that is being stored; it is stored anew", "blob", o.name)
 			o.nuid, o.sent, o.chunks, o.last = freshObject(), 0, 0, 0
 			continue // until ctx ends
 		}
@@ -467,7 +467,7 @@ func (o *object) removeFrom(ctx context.Context, all ...string) {
 	for _, subject := range all {
 		err := o.s.purge(ctx, subjects.BlobsStream(o.bucket), purgeRequest{Subject: subject})
 		if err != nil {
-			o.s.cfg.Logger.Debug("a blob could not be removed; it will expire", "name", o.name, "error", err)
+			o.s.cfg.Logger.Debug("a blob could not be removed; it will expire", "blob", o.name, "error", err)
 			return
 		}
 	}

@@ -235,7 +235,7 @@ func (o ConnectOptions) logging() []nats.Option {
 		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("reconnected to NATS", "server", nc.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			if sub != nil {
-				log.Error("NATS error", "error", err, "subscription", sub.Subject)
+				log.Error("NATS error", "error", err, "subject", sub.Subject)
 				return
 			}
 			log.Error("NATS error", "error", err)

@@ -83,7 +83,7 @@ func (s *Requests) requestOf(ctx context.Context, subject string, body []byte, o
 		}
 		if !warned && errors.Is(err, nats.ErrNoResponders) {
 			warned = true
-			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "request", subject)
+			s.cfg.Logger.Warn("no orchestrator answers yet; waiting for one", "subject", subject)
 		}
 		if !s.pause(ctx, requestPause) {
 			return fault.New(fault.NotReady, "no orchestrator answered on %s", subject).WithHint("start one against the same NATS server and account")

@@ -33,6 +33,7 @@
 package observe
 
 import (
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -84,6 +85,17 @@ type Run struct {
 	// Traceparent and Tracestate are the W3C Trace Context that came with the plan, empty for none. Within an Attempt
 	// they are that attempt's own, whose span id is derived from its name (docs/protocol.md, "Trace").
 	Traceparent, Tracestate string
+}
+
+// Sampled reports whether whoever began the trace keeps it, as far as its flags say so. It costs next to nothing, so that
+// an observer asks it before it makes anything.
+func (r Run) Sampled() bool {
+	const flags = 54 // the place of their last digit
+	if len(r.Traceparent) <= flags {
+		return false
+	}
+	n := strings.IndexByte("0123456789abcdef", r.Traceparent[flags])
+	return n >= 0 && n&1 == 1
 }
 
 // Attempt names one attempt of a step.

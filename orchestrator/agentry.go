@@ -148,7 +148,7 @@ func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, *
 		case bad != nil: // also when stopping: then nobody looks at it
 			return nil, fault.As(bad)
 		case !same:
-			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "run", r.id.Plain(), "agent", x.name)
+			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "tenant", r.id.Tenant, "run", r.id.Plain(), "agent", x.name)
 			ag.post(func() { its.whole[x.name] = true })
 			return nil, nil
 		}
@@ -215,7 +215,7 @@ func (ag *agentry) round(r *run, of machine.Call) {
 		}
 		ag.store.CreateAsync(ctx, subjects.RoundRecord(id, generation, scope, ag.store.Shards()), h, body, nil, func(_ kv.Decision, _ uint64, err error) {
 			if err != nil && ctx.Err() == nil {
-				ag.log.Error("a round could not be recorded; the sweep tries again", "run", id.Plain(), "round", scope, "error", err)
+				ag.log.Error("a round could not be recorded; the sweep tries again", "tenant", id.Tenant, "run", id.Plain(), "scope", scope, "error", err)
 			}
 		})
 	})

@@ -79,7 +79,7 @@ func (d *deadLetters) writeAll(ctx context.Context, list []*deadLetter) error {
 		}
 		if _, err := d.store.CreateDead(ctx, x.id, x.bucket, &x.letter); err != nil {
 			if ctx.Err() == nil {
-				d.log.Warn("a dead letter could not be written; it is tried again when the run is over", "run", x.letter.Run, "step", x.letter.Step, "error", err)
+				d.log.Warn("a dead letter could not be written; it is tried again when the run is over", "tenant", x.letter.Tenant, "run", x.letter.Run, "step", x.letter.Step, "error", err)
 			}
 			return err
 		}

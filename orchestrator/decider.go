@@ -30,7 +30,7 @@ func (dc *decider) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) 
 func (dc *decider) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
 	return func(_ kv.Decision, _ uint64, err error) {
 		if err != nil && dc.ctx.Err() == nil {
-			dc.log.Error("a record could not be created; the sweep tries again", "step", a.MessageID(), "error", err)
+			logOf(dc.log, &a).Error("a record could not be created; the sweep tries again", "error", err)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool
 			err = dc.store.PurgeSteps(ctx, x.attempt.Run, x.attempt.Generation, x.attempt.Tool, x.shard)
 		}
 		if err != nil && ctx.Err() == nil {
-			dc.log.Warn("a withdrawn step could not be removed; its worker's record will be refused", "step", x.attempt.MessageID(), "error", err)
+			logOf(dc.log, &x.attempt).Warn("a withdrawn step could not be removed; its worker's record will be refused", "error", err)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (dc *decider) stop(r *run, s *machine.Stop, done func(kv.Decision, error)) 
 	h, body := wire.Stop(*s).Message()
 	dc.store.CreateAsync(dc.ctx, subject, h, body, fence, func(d kv.Decision, _ uint64, err error) {
 		if err != nil && dc.ctx.Err() == nil {
-			dc.log.Error("a run could not be stopped", "run", r.id.Plain(), "error", err)
+			dc.log.Error("a run could not be stopped", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
 		}
 		done(d, err)
 	})
@@ -182,7 +182,7 @@ func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.He
 	subject := subjects.AmendRecord(r.id, r.generation, scope, revision, dc.store.Shards())
 	said := func(err error) {
 		if err != nil && dc.ctx.Err() == nil {
-			dc.log.Error("an amendment could not be recorded", "run", r.id.Plain(), "scope", scope, "error", err)
+			dc.log.Error("an amendment could not be recorded", "tenant", r.id.Tenant, "run", r.id.Plain(), "scope", scope, "error", err)
 		}
 		done(err)
 	}

@@ -279,7 +279,7 @@ func (di *dispatcher) sent(s *sending) func(error) {
 		s.ended()
 		switch {
 		case err != nil && di.ctx.Err() == nil:
-			di.log.Error("a step could not be dispatched; the sweep tries again", "step", a.MessageID(), "tool", a.Tool, "error", err)
+			logOf(di.log, &a).Error("a step could not be dispatched; the sweep tries again", "error", err)
 		case err == nil && f != nil && f.seq.Load() == 0:
 			di.post(func() { di.sentBefore(f) })
 		}

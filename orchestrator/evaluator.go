@@ -261,7 +261,7 @@ func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte
 	subject := subjects.ToldRecord(x.id, x.generation, x.token, what, ev.store.Shards())
 	ev.store.CreateAsync(x.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
 		if err != nil && x.ctx.Err() == nil {
-			ev.log.Error("what was evaluated could not be recorded; the sweep tries again", "run", x.id.Plain(), "step", x.token, "what", what, "error", err)
+			ev.log.Error("what was evaluated could not be recorded; the sweep tries again", "tenant", x.id.Tenant, "run", x.id.Plain(), "step", x.token, "what", what, "error", err)
 		}
 	})
 }

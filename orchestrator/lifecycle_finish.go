@@ -144,7 +144,7 @@ func (lc *lifecycle) stand(ctx context.Context, id subjects.Run, bucket string, 
 // is removed with what has no plan.
 func (lc *lifecycle) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
 	if err := lc.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
-		lc.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "run", id.Plain(), "error", err)
+		lc.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "tenant", id.Tenant, "run", id.Plain(), "error", err)
 		lc.post(func() { lc.reaper.orphan(id, generation) })
 	}
 }

@@ -204,7 +204,7 @@ func (qs *questions) put(ctx context.Context, r *run, bucket string, q machine.Q
 			qs.remove(r, q.Call)
 		case err != nil:
 			if ctx.Err() == nil {
-				qs.log.Warn("a question can't be listed yet; the sweep tries again", "run", r.id.Plain(), "step", doc.Step, "error", err)
+				qs.log.Warn("a question can't be listed yet; the sweep tries again", "tenant", r.id.Tenant, "run", r.id.Plain(), "step", doc.Step, "error", err)
 			}
 			delete(r.asks().entries, q.Call)
 		case now.Number == q.Number:
@@ -254,7 +254,7 @@ func (qs *questions) record(r *run, q *machine.Question, a wire.Answer, done fun
 	subject := subjects.AnswerRecord(r.id, r.generation, step, q.Number, qs.store.Shards())
 	qs.store.CreateAsync(qs.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) {
 		if err != nil && qs.ctx.Err() == nil {
-			qs.log.Error("an answer could not be recorded", "run", r.id.Plain(), "step", step, "error", err)
+			qs.log.Error("an answer could not be recorded", "tenant", r.id.Tenant, "run", r.id.Plain(), "step", step, "error", err)
 		}
 		done(d, err)
 	})

@@ -396,11 +396,11 @@ func (rc *reconciler) sendAgain(x expected) {
 	if f == nil && x.dispatch.At.IsZero() {
 		// This owner has not sent it, and the one before most likely had not either. Should it send it this very
 		// moment, the stream takes only one of two regular dispatches.
-		rc.log.Debug("dispatching what an earlier owner did not", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+		logOf(rc.log, &x.attempt).Debug("dispatching what an earlier owner did not")
 		rc.dispatcher.offer(x.run, x.dispatch, 0)
 		return
 	}
 	x.run.repairs++
-	rc.log.Debug("dispatching again what was lost", "step", x.attempt.MessageID(), "tool", x.attempt.Tool)
+	logOf(rc.log, &x.attempt).Debug("dispatching again what was lost")
 	rc.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
 }

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/stepjet/stepjet/internal/observer"
@@ -23,6 +24,11 @@ func observedRun(id subjects.Run, generation uint64, trace wire.Trace) observe.R
 func observedAttempt(a *subjects.Attempt, trace wire.Trace) observe.Attempt {
 	run := observedRun(a.Run, a.Generation, trace.Of(*a))
 	return observe.Attempt{Run: run, Step: a.Step, Tool: a.Tool, Number: a.Number}
+}
+
+// logOf returns the log of what concerns an attempt.
+func logOf(log *slog.Logger, a *subjects.Attempt) *slog.Logger {
+	return log.With("tenant", a.Tenant, "run", a.Plain(), "step", a.Step, "tool", a.Tool, "attempt", a.Number)
 }
 
 // open tells of a run that this owner begins with.

@@ -83,7 +83,7 @@ func (e *engine) distrustFeed(f *feed, now time.Time) bool {
 	if e.w.nc.IsConnected() { // else it asks anew when it is again
 		e.log.Warn("this worker, or its connection, stood still; what was handed out to it before is not trusted", "tool",
 			f.tool.def.Name,
-			"still", quiet)
+			"wait", quiet)
 		f.puller.Anew()
 	}
 	return true

@@ -35,7 +35,7 @@ func (x *execution) owe() bool {
 	time.AfterFunc(wait, func() {
 		if x.owing.CompareAndSwap(ackOwed, owesNothing) {
 			x.log().Error("a handler is at work long after its step was decided; the step is acknowledged, so one more than the tool's limit may be at work now",
-				"waited", wait)
+				"wait", wait)
 			x.acknowledge()
 		}
 	})

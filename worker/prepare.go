@@ -244,7 +244,7 @@ func (x *execution) again(doing string, final func(error) bool, do func() error)
 			return errors.Join(context.Cause(x.base), err)
 		}
 		wait := waits.Next()
-		x.log().Warn("trying again soon", "doing", doing, "error", err, "wait", wait)
+		x.log().Warn("trying again soon", "what", doing, "error", err, "wait", wait)
 		if !backoff.Pause(x.base, wait) {
 			return context.Cause(x.base)
 		}

@@ -90,7 +90,7 @@ func announce(ctx context.Context, log *slog.Logger, s Service, ended <-chan str
 	}
 	select {
 	case <-ctx.Done():
-		log.Info("stopping", "cause", context.Cause(ctx))
+		log.Info("stopping", "reason", context.Cause(ctx))
 	case <-ended:
 	}
 }

@@ -194,7 +194,7 @@ func runsStepsAndDrains(t *testing.T, name string) {
 	require.Eventually(t, func() bool { _, err := os.Stat(started); return err == nil }, 2*time.Minute, 5*time.Millisecond)
 	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, <-w.done)
-	require.Contains(t, w.says(`"msg":"stopping","cause":"([^"]+)"`)[1], "terminated")
+	require.Contains(t, w.says(`"msg":"stopping","reason":"([^"]+)"`)[1], "terminated")
 	end, err := run.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, end.Status)

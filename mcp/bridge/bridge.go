@@ -178,7 +178,7 @@ func (b *Bridge) entries() []*servers.Entry {
 func (b *Bridge) take(j *servers.Judgement, pins *servers.Lock) {
 	log := b.log.With("tool", servers.Name(j.Server, j.Tool))
 	if j.State == servers.New {
-		log.Warn("a tool of an MCP server is left out: nobody has agreed to its definition", "suspicions",
+		log.Warn("a tool of an MCP server is left out: nobody has agreed to its definition", "reason",
 			strings.Join(j.Suspicions, "; "), "hint", "stepjet mcp accept "+servers.Name(j.Server, j.Tool))
 		return
 	}

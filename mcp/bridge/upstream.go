@@ -151,7 +151,7 @@ func (u *upstream) went(s *session.Session, planned bool) {
 	if planned || u.ctx.Err() != nil {
 		return
 	}
-	u.log.Warn("an MCP server is gone; it is started again", "server", u.entry.Name, "why", s.Why(u.ctx, nil))
+	u.log.Warn("an MCP server is gone; it is started again", "server", u.entry.Name, "reason", s.Why(u.ctx, nil))
 }
 
 func (u *upstream) restarting(n int) {

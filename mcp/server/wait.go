@@ -161,7 +161,7 @@ func (w *waiting) watch() {
 			}
 		})
 		if err != nil && w.ctx.Err() == nil {
-			w.c.cfg.Logger.Debug("a run can't be watched; its end will be told all the same", "run", w.c.run, "error", err)
+			w.c.cfg.Logger.Debug("a run can't be watched; its end will be told all the same", "tenant", w.c.caller.Tenant, "run", w.c.run, "error", err)
 		}
 	}()
 }

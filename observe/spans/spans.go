@@ -123,7 +123,7 @@ func onNATS(template string) []attribute.KeyValue {
 
 // sampled returns the parent that came with a run or an attempt, and whether its trace is kept.
 func sampled(r *observe.Run) (context.Context, bool) {
-	if r.Traceparent == "" {
+	if !r.Sampled() {
 		return nil, false
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(),

@@ -14,7 +14,7 @@ import (
 
 // OnFinish makes the spans of a run, and of its attempts.
 func (t *Traces) OnFinish(e observe.Finish) {
-	ctx, ok := sampled(e.Traceparent)
+	ctx, ok := sampled(&e.Run)
 	if !ok || e.Document == nil || e.Document.Started.IsZero() { // rejected: it never began
 		return
 	}

@@ -22,6 +22,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/observe/spans"
 )
 
@@ -84,11 +85,11 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// sampled returns the parent that a traceparent names, and whether its trace is kept.
-func sampled(traceparent string) (context.Context, bool) {
-	if traceparent == "" {
+// sampled returns the parent that came with a run, and whether its trace is kept.
+func sampled(r *observe.Run) (context.Context, bool) {
+	if !r.Sampled() {
 		return nil, false
 	}
-	ctx := propagator.Extract(context.Background(), carrier(traceparent))
+	ctx := propagator.Extract(context.Background(), carrier(r.Traceparent))
 	return ctx, trace.SpanContextFromContext(ctx).IsSampled()
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/cost"
 	"github.com/stepjet/stepjet/internal/telemetry/traces"
 	"github.com/stepjet/stepjet/observe"
 	"github.com/stepjet/stepjet/outcome"
@@ -207,6 +208,22 @@ func TestNothingIsMadeOfWhatIsNotKept(t *testing.T) {
 	rejected := finished(kept)
 	rejected.Document.Started = time.Time{}
 	require.Empty(t, made(t, func(to *traces.Traces) { to.OnFinish(rejected) }))
+}
+
+// percent is a hundredth of the least processor time that a step was ever measured to take, all processes taken together:
+// 59 µs, of a fan-out (docs/performance.md).
+const percent = 590 * time.Nanosecond
+
+// TestWhatIsNotKeptCostsLessThanAPercentOfAStep: an exporter is there, and nobody keeps the trace that came with the plan.
+func TestWhatIsNotKeptCostsLessThanAPercentOfAStep(t *testing.T) {
+	to := traces.New(&keeping{tracetest.NewInMemoryExporter()})
+	defer func() { require.NoError(t, to.Close(context.Background())) }()
+	run, step := finished(left), observe.Execute{Attempt: observe.Attempt{Run: ofRun(left)}, Began: t0}
+	tell := func() { to.OnFinish(run); to.OnExecute(step) }
+	require.Zero(t, testing.AllocsPerRun(100, tell))
+	each := cost.Each(100_000, tell)
+	t.Logf("%v a step", each)
+	require.Less(t, each, percent)
 }
 
 // Of a run of 10,000 steps those are shown that failed, and so many others.

@@ -6,13 +6,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/cost"
 	"github.com/stepjet/stepjet/internal/ui/index"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -234,28 +234,16 @@ func TestAHundredThousandRuns(t *testing.T) {
 	require.Equal(t, n, ix.Len())
 	require.Less(t, used, uint64(64<<20))
 	best := func(q index.Query) time.Duration {
-		least := time.Hour
-		for range 5 {
+		return cost.Each(1, func() {
 			ix.Plan(subjects.NewRun("acme", "order-1"), 1<<40, epoch, "") // something has changed, as it does
-			before := computed(t)
 			listed(t, ix, q)
-			least = min(least, computed(t)-before)
-		}
-		return least
+		})
 	}
 	list := best(index.Query{})
 	filter := best(index.Query{Text: "77", Tool: "tool-3", Status: []outcome.RunStatus{outcome.Failed}, Tenants: []string{"acme", "beta"}})
 	t.Logf("%d MiB, list %v, filter %v", used>>20, list, filter)
 	require.Less(t, list, 300*time.Millisecond)
 	require.Less(t, filter, 100*time.Millisecond)
-}
-
-// computed is the processor time that this process has had.
-func computed(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func heap() uint64 {
