@@ -51,6 +51,7 @@ const (
 	RoundsExhausted Code = "rounds_exhausted" // an agent had as many rounds as it may, and no output
 	PlannerInvalid  Code = "planner_invalid"  // the planner of an agent answered again and again with what can't be used
 	BudgetExceeded  Code = "budget_exceeded"  // an agent has used up its budget
+	Replan          Code = "replan"           // the tool asks for a new plan: the round of its agent is over for starting
 	Locked          Code = "locked"           // an agent may not call this tool yet: its message says what to call first
 )
 
@@ -78,7 +79,7 @@ func (c Code) Retryable() bool { return c == ToolFailed || c == Timeout }
 // stepCodes are the codes that a record of a step may carry.
 var stepCodes = map[Code]bool{
 	ToolFailed: true, ToolTerminal: true, Timeout: true, InvalidArguments: true, UnresolvedRef: true, TooLarge: true,
-	WorkerLost: true, OutcomeUnknown: true, Sealed: true, Cancelled: true, Skipped: true, Locked: true, BudgetExceeded: true,
+	WorkerLost: true, OutcomeUnknown: true, Sealed: true, Cancelled: true, Skipped: true, Locked: true, BudgetExceeded: true, Replan: true,
 }
 
 // OfStep reports whether a step's record may carry this code. What a worker sends beyond them is read as ToolFailed.

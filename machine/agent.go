@@ -24,8 +24,8 @@ type rounds struct {
 	input   input
 	ending  *ending // nil as long as the loop goes on
 	said    []Said
-	cut     []*scope // that somebody has interrupted
-	offered *Result  // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
+	cut     []cut   // in their order
+	offered *Result // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
 // ending is what a loop has come to whose planner is asked for a last answer: what the agent comes to without one.
@@ -142,8 +142,10 @@ func asksPlanner(sc *scope) bool { return sc.round > 0 && sc.base().Steps[0].ID 
 // left goes on with an agent one of whose scopes is over.
 func (a *rounds) left(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	switch each := &r.calls[sc.first]; {
-	case a.interrupted(sc):
+	case a.whyCut(sc) != nil:
 		a.broken(r, i, sc, at, out)
+	case asksPlanner(sc) && r.halting(i): // what came of it is not followed any more
+		r.end(i, cancelled, at, out)
 	case !asksPlanner(sc):
 		a.over(r, i, sc, at, out)
 	case a.offered != nil && each.state == failed && each.result.ByOwner && each.result.Error.Code == fault.BudgetExceeded:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -33,7 +34,7 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 	if err := json.Unmarshal([]byte(d.Input), &said); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
-	x := &machine.Round{Rest: said.Rest, Direct: said.Direct, Ends: said.Ends, Invalid: said.Invalid, Settled: map[string]*machine.Result{}, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}}
+	x := &machine.Round{Rest: said.Rest, Direct: said.Direct, Ends: said.Ends, Invalid: said.Invalid, Settled: map[string]*machine.Result{}, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}, "again": {MaxAttempts: 3, Backoff: tool.Backoff{Initial: time.Second, Max: time.Second, Strategy: tool.Constant}}}}
 	for _, arg := range d.CmdArgs {
 		if arg.Key == "scope" {
 			arg.Scan(t, 0, &x.Scope)
@@ -82,12 +83,18 @@ func TestRoundsAreReadInAnyOrder(t *testing.T) {
 	ok := func(token, value string) machine.Record {
 		return machine.Record{Result: &machine.Result{Call: machine.Call{Step: machine.NotYet}, Token: &token, Attempt: 1, Body: []byte(value)}}
 	}
+	replan := func(token string) machine.Record {
+		rec := ok(token, "")
+		rec.Result.Error = fault.New(fault.Replan, "it has changed")
+		return rec
+	}
 	b := "b"
 	records := func() []machine.Record {
 		all := []machine.Record{
 			ok("a/=0/=plan", `{}`),
-			{Round: &machine.Round{Scope: "a/=0", Contracts: contracts, Plan: fragment(`{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t","arguments":{"x":"$ref:x"}}]}`)}},
-			ok("a/=0/x", `{"n":1}`), ok("a/=0/y", `2`),
+			{Round: &machine.Round{Scope: "a/=0", Contracts: contracts, Plan: fragment(`{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t","arguments":{"x":"$ref:x"}},
+				{"id":"w","tool":"t"},{"id":"v","tool":"t","arguments":{"x":"$ref:y"}}],"output":"$ref:x"}`)}},
+			ok("a/=0/x", `{"n":1}`), replan("a/=0/y"), ok("a/=0/w", `2`),
 			{Say: &machine.Say{Agent: "a", ID: "m1", Content: []byte(`"Hurry."`)}},
 			ok("a/=1/=plan", `{}`),
 			{Say: &machine.Say{Agent: "a", ID: "m2", Content: []byte(`"No."`), Interrupt: true}},

@@ -76,6 +76,9 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 	case r.mayRetry(i, res):
 		r.retry(i, rec, out)
 	default:
+		if res.Error.Code == fault.Replan && !res.ByOwner {
+			replan(r, i, res.Error, rec.Time, out)
+		}
 		r.end(i, failed, rec.Time, out)
 	}
 }
@@ -140,12 +143,11 @@ func (r *Run) applyStop(rec *Record, out *Effects) {
 	if r.root.stopping { // failing fast already: what is out was asked to be decided
 		return
 	}
-	r.root.stopping = true
-	r.root.halt(r, rec.Time, out)
+	r.root.stop(r, 0, rec.Time, out)
 }
 
 // halt lets nothing new start in a scope that stops, and in those below it: steps that are not ready are cancelled here,
-// those that are out need a record. A for_each step that is not counted yet comes to its end with its items, and a
+// those that are out need a record, unless they are spared. A for_each step that is not counted yet comes to its end with its items, and a
 // composite whose input is not read yet with its steps: another owner may have known it earlier.
 func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
 	if sc.outer == nil {
@@ -173,8 +175,8 @@ func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
 func (sc *scope) haltedWith(r *Run, list []*scope) []*scope {
 	list = append(list, sc)
 	within := func(i int) {
-		if x := r.insideOf(i); r.calls[i].state == entered && !x.stopping {
-			x.stopping = true
+		if x := r.insideOf(i); r.calls[i].state == entered && x.goesOn() && (!x.stopping || sc.spares == 0) {
+			x.stopping, x.spares = true, sc.spares
 			list = x.haltedWith(r, list)
 		}
 	}
@@ -199,7 +201,9 @@ func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 	case waiting, held, judging, deriving, weighing, asking, closing, fitting:
 		r.end(i, cancelled, at, out)
 	case ready, retrying:
-		r.askDecision(i, out)
+		if !spared(r, i) {
+			r.askDecision(i, out)
+		}
 	default: // over, or what is inside is asked
 	}
 }
@@ -210,9 +214,8 @@ func (r *Run) haltComposite(i int, at time.Time, out *Effects) {
 		r.end(i, cancelled, at, out)
 		return
 	}
-	if sc := r.insideOf(i); !sc.stopping {
-		sc.stopping = true
-		sc.halt(r, at, out)
+	if sc := r.insideOf(i); sc.goesOn() {
+		sc.stop(r, 0, at, out)
 	}
 }
 
@@ -245,8 +248,8 @@ func (r *Run) cancelledError(i int) *fault.Error {
 			return discardedError()
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
-		case sc.round > 0 && agentAround(&r.tree, sc).interrupted(sc):
-			return fault.New(fault.Cancelled, "Cancelled because somebody interrupted the agent '%s'", r.Token(sc.of))
+		case sc.round > 0 && agentAround(&r.tree, sc).whyCut(sc) != nil:
+			return agentAround(&r.tree, sc).whyCut(sc)
 		case sc.failure != nil:
 			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", r.Token(sc.of), sc.failure.Message)
 		case s.Item > 0 && r.calls[s.Step].halted && !sc.outer.stopping:

@@ -185,8 +185,7 @@ func (r *Run) planAnswered(q *Question, rec *Record, out *Effects) {
 	}
 	r.stop = &Stop{Reason: outcome.Cancelled, By: q.answer.By}
 	r.refused = r.refusal(q)
-	r.root.stopping = true
-	r.root.halt(r, rec.Time, out)
+	r.root.stop(r, 0, rec.Time, out)
 }
 
 // Approved reports whether an answer let a call begin.

@@ -76,7 +76,7 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 		case d.question != nil:
 			r.expire(d.question, out)
 		case d.attempt > 0:
-			if s.state.out() && int(s.attempt) == d.attempt && !s.expiring && !r.halting(d.call) {
+			if s.state.out() && int(s.attempt) == d.attempt && !s.expiring && !abandoned(r, d.call) {
 				out.Late = append(out.Late, Dispatch{Call: s.Call, Attempt: int(s.attempt)})
 			}
 		case s.state.out() || s.state == entered || s.state == closing:
@@ -118,9 +118,9 @@ func (r *Run) askDecision(i int, out *Effects) {
 	s := &r.calls[i]
 	var err *fault.Error
 	switch {
-	case r.scopeOf(i).stopping || discardedAbove(&r.tree, i):
+	case abandoned(r, i) && (r.scopeOf(i).stopping || discardedAbove(&r.tree, i)):
 		err = r.cancelledError(i)
-	case r.halting(i):
+	case abandoned(r, i):
 		err = r.itemCancelledError(i)
 	default:
 		err = fault.New(fault.Timeout, "the step took longer than its timeout of %s, queue and retries included", r.stepOf(i).Timeout)
@@ -166,7 +166,7 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 		case s.expiring && r.tookTooLong(i):
 			r.askDecision(i, out)
 		case !s.state.out():
-		case r.halting(i) || s.expiring:
+		case abandoned(r, i) || s.expiring:
 			r.askDecision(i, out)
 		default:
 			d := Dispatch{Call: s.Call, Attempt: int(s.attempt)}
@@ -193,9 +193,9 @@ func (r *Run) tookTooLong(i int) bool {
 	s := &r.calls[i]
 	switch {
 	case s.state == entered:
-		return r.insideOf(i).failure == nil && !r.halting(i)
+		return r.insideOf(i).failure == nil && !abandoned(r, i)
 	case s.state == spread && r.stepOf(i).Plan != nil:
-		return s.failure == nil && !r.halting(i)
+		return s.failure == nil && !abandoned(r, i)
 	}
 	return false
 }

@@ -64,7 +64,7 @@ func (r *Run) Open(c Call, attempt int) bool {
 // Wanted reports whether this attempt of a call should be executed: it is open, and nobody was asked to decide it.
 func (r *Run) Wanted(c Call, attempt int) bool {
 	i, ok := r.index(c)
-	return ok && r.Open(c, attempt) && !r.calls[i].expiring && !r.halting(i)
+	return ok && r.Open(c, attempt) && !r.calls[i].expiring && !abandoned(r, i)
 }
 
 // Due returns when the attempt of a call that is to be decided now was due: when the call was ready, or, of a later

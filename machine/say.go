@@ -1,9 +1,6 @@
 package machine
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // MaxSaid is the most words to one agent.
 const MaxSaid = 1_000
@@ -41,36 +38,9 @@ func takeSay(r *Run, s *Say, at time.Time, out *Effects) {
 		}
 	}
 	a.said = append(a.said, Said{s, -1})
-	if i, _ := r.index(c); s.Interrupt && !a.interrupted(a.current()) {
+	if i, _ := r.index(c); s.Interrupt {
 		a.interrupt(r, i, at, out)
 	}
-}
-
-// interrupt lets nothing more start in the round that an agent is in. The next one begins once all that is out is
-// decided; a planner's answer that is not decided yet means nothing.
-func (a *rounds) interrupt(r *Run, i int, at time.Time, out *Effects) {
-	sc := a.current()
-	a.cut = append(a.cut, sc)
-	r.ordered++
-	if r.calls[i].state == closing {
-		sc.shaping, r.calls[i].state = false, entered
-		a.broken(r, i, sc, at, out)
-		return
-	}
-	sc.stopping = true
-	sc.halt(r, at, out)
-}
-
-// interrupted reports whether somebody has interrupted a round in one of its scopes.
-func (a *rounds) interrupted(sc *scope) bool { return slices.Contains(a.cut, sc) }
-
-// broken goes on with an agent whose round somebody has interrupted. One that was not decided is none of those that
-// count as of no use.
-func (a *rounds) broken(r *Run, i int, sc *scope, at time.Time, out *Effects) {
-	if asksPlanner(sc) {
-		a.records = append(a.records, &Round{Scope: sc.token, Void: true})
-	}
-	a.further(r, i, at, out)
 }
 
 // Hears reports whether an agent has begun, and its loop goes on: what is said to it then is told in its next round,
@@ -79,7 +49,7 @@ func Hears(r *Run, agent Call) bool {
 	a := agentAt(&r.tree, agent)
 	i, ok := r.index(agent)
 	return ok && a != nil && a.entered > 0 && !r.calls[i].state.terminal() && !r.halting(i) &&
-		(!a.current().stopping || a.interrupted(a.current())) && a.ending == nil &&
+		(!a.current().stopping || a.whyCut(a.current()) != nil) && a.ending == nil &&
 		len(a.said) < MaxSaid && len(a.records) < r.stepOf(i).Agent().MaxRounds-a.asking()
 }
 

@@ -19,6 +19,7 @@ type scope struct {
 
 	// stopping is set by the record that lets nothing new start: a stop, or the failure under on_failure "stop".
 	stopping  bool
+	spares    instant      // until when what was due may end although it stops; 0 for nothing
 	shaping   bool         // its steps are over, and a record is to tell what it comes to
 	failFast  int          // the step, of the plan, whose failure stopped it, or -1
 	failure   *fault.Error // what its composite fails with, however its steps end; nil where they tell
@@ -50,7 +51,7 @@ var atRoot = place{of: Call{Step: ThePlan}, token: subjects.RootScope}
 func (sc *scope) begin(r *Run) {
 	sc.plan, sc.amended, sc.failure = sc.base(), nil, nil
 	steps := sc.plan.Steps
-	sc.remaining, sc.stopping, sc.failFast, sc.reached = len(steps), false, -1, reached{}
+	sc.remaining, sc.stopping, sc.spares, sc.failFast, sc.reached = len(steps), false, 0, -1, reached{}
 	sc.room, sc.shaping, sc.output, sc.waves = newRoom(r, sc), false, nil, nil
 	if sc.plan.Schedule == plan.Waves {
 		sc.waves = newWaves(sc.plan)
@@ -218,4 +219,14 @@ func (sc *scope) askClose(out *Effects) {
 	if a := sc.amended; a != nil && a.expiring && !a.closed && !sc.stopping {
 		out.Close = append(out.Close, Closing{sc.token, a.revision + 1})
 	}
+}
+
+// goesOn reports whether there may be something in a scope that goes on: it does not stop, or spares what is out.
+func (sc *scope) goesOn() bool { return !sc.stopping || sc.spares != 0 }
+
+// stop lets nothing new start in a scope, and gives up what is out but for what was due by then where something is to be
+// spared.
+func (sc *scope) stop(r *Run, spares instant, at time.Time, out *Effects) {
+	sc.stopping, sc.spares = true, spares
+	sc.halt(r, at, out)
 }

@@ -416,7 +416,7 @@ func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redacto
 	if bad := wire.AboveRun(e.Header, r.version); bad != nil {
 		return &machine.Result{Call: c, Attempt: e.rec.Attempt.Number, Error: bad}
 	}
-	w := wire.ParseCleanResult(e.Header, e.Data, r.plan.Language > 1, redactor)
+	w := wire.ParseCleanResult(e.Header, e.Data, wire.CodesOf(r.plan.Language, r.start.Needs), redactor)
 	if w.Handle != nil {
 		if w.Error = wire.CheckResult(w.Handle, e.rec.Attempt, r.bucket(), kv.MaxBlob); w.Error != nil {
 			w.Handle = nil
@@ -510,7 +510,7 @@ func readToldOutput(r *run, e entry) *machine.Told {
 		}
 		told.Step, told.Token = machine.NotYet, e.rec.Step
 	}
-	w := wire.ParseCleanResult(e.Header, e.Data, true, func() *wire.Redactor { return nil })
+	w := wire.ParseCleanResult(e.Header, e.Data, wire.Codes{Own: true}, func() *wire.Redactor { return nil })
 	told.Output = &machine.Result{Call: told.Call, Attempt: 1, Error: w.Error, Body: w.Body, Handle: w.Handle, ByOwner: true}
 	return told
 }

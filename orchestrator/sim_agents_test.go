@@ -94,9 +94,10 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 // simScript is what the planner answers, by round.
 var simScript = []string{
 	`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":%d}},{"id":"z","tool":"late","arguments":{"n":1},"depends_on":["v"]},{"id":"v","value":1}]}`,
-	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"}]}`,
-	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r1.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
-	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r1.l.n"}}],"output":{"n":"$ref:m.n"}}`,
+	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"},
+		{"id":"w","tool":"opener/a","arguments":{"n":3}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":3}}]}`,
+	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r%[1]d.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
+	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r%[1]d.l.n"}}],"output":{"n":"$ref:m.n"}}`,
 }
 
 // simCalls is the same in the state dialect: what rounds tell each other goes through the state.
@@ -118,7 +119,7 @@ func (w *world) script() []string {
 // plays answers a call of an agent's run.
 func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	if a.Tool != simPlanner {
-		return reference.Reply{Body: bytes.Clone(args)}
+		return w.playsCall(a, args)
 	}
 	var r struct{ Round int }
 	if err := json.Unmarshal(args, &r); err != nil {
@@ -131,13 +132,28 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	})
 	x := w.truths.of(a.Run, a.Generation)
 	w.truths.wordsAsked(x, r.Round, whole)
+	w.truths.replanAsked(x, r.Round, whole)
 	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round && !x.words.cut {
 		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
 	}
 	if r.Round == 0 {
 		return reference.Reply{Body: fmt.Appendf(nil, w.script()[0], w.seed%97)}
 	}
-	return reference.Reply{Body: []byte(w.script()[min(r.Round, len(simScript)-1)])} // where its last calls failed, once more
+	if w.script()[0] == simCalls[0] {
+		return reference.Reply{Body: []byte(simCalls[min(r.Round, len(simCalls)-1)])} // where its last calls failed, once more
+	}
+	return reference.Reply{Body: []byte(x.scripted(r.Round))}
+}
+
+// scripted is what the planner answers behind the first round: the second answer until its last call has succeeded, then
+// the third and, where its calls failed once more, the fourth.
+func (x *truth) scripted(round int) string {
+	for n := 1; n < round; n++ {
+		if x.succeeded[subjects.InScope(subjects.Iteration("a", n), "l")] {
+			return fmt.Sprintf(simScript[min(round+1-n, len(simScript)-1)], n)
+		}
+	}
+	return simScript[1]
 }
 
 // agentStep returns the step of an agent's run that an attempt is of.
@@ -169,7 +185,7 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 	}
 	before := subjects.Iteration("a", round-1)
 	for call := range x.out {
-		if x.words.cut { // what waits to be tried again is given up without a record
+		if x.words.cut || x.replanned() { // a failure of what was out was the last then, though it could be tried again
 			break
 		}
 		if strings.HasPrefix(call, before+"/") && !x.final[call] {
@@ -217,12 +233,13 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 		}
 	})
 	t.wordsTold(x, doc)
+	t.checkReplanned(x, doc)
 	if x.swayed() || x.reused || x.words.cut {
 		return
 	}
 	for step, records := range x.records {
 		for _, err := range records {
-			if err != nil && !strings.HasSuffix(step, "/z") {
+			if err != nil && !strings.HasSuffix(step, "/z") && !x.excusedByReplan(step, err) {
 				return
 			}
 		}

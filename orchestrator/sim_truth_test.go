@@ -268,7 +268,8 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		t.w.violate("I8", "a record of a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	}
-	r := wire.ParseResult(e.Header, e.Data)
+	codes := wire.Codes{Replan: wire.CodesOf(0, x.start.Needs).Replan}
+	r := wire.ParseCleanResult(e.Header, e.Data, codes, func() *wire.Redactor { return nil })
 	if r.Handle != nil {
 		r.Body = t.w.blobs[r.Handle.Name]
 	}

@@ -93,6 +93,9 @@ const ApprovedAmendments = "approved-amendments"
 // Agents is the need of a plan that can reach an agent.
 const Agents = "agents"
 
+// Replan is the need of a plan that can reach an agent, one of whose calls may ask for a new plan.
+const Replan = "replan"
+
 // Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
 // nothing.
 func (p *Plan) Needs() []string {
@@ -108,7 +111,9 @@ func (p *Plan) Needs() []string {
 	}
 	for s := range p.All() {
 		if s.Agent() != nil {
-			return append([]string{Agents}, needs...)
+			needs = append(needs, Agents, Replan)
+			slices.Sort(needs)
+			return needs
 		}
 	}
 	return needs

@@ -237,6 +237,6 @@ func TestParseError(t *testing.T) {
 		`bare words`:   {Code: fault.ToolFailed, Message: "bare words", Retryable: true},
 		`[1]`:          {Code: fault.ToolFailed, Message: "[1]", Retryable: true},
 	} {
-		require.Equal(t, want, *wire.ParseError([]byte(body), false), body)
+		require.Equal(t, want, *wire.ParseError([]byte(body), wire.Codes{}), body)
 	}
 }

@@ -64,6 +64,10 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	return append(needs, Agents)
 }
 
+// Replan is the need of a plan that can reach an agent: to who does not know of it, a call that asks for a new plan has
+// failed as any other.
+const Replan = "replan"
+
 // Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every
 // tool, in an amendment too.
 const Permissions = "permissions"
@@ -78,7 +82,7 @@ const Notes = "note"
 
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Replan: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

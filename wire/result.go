@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,13 +75,13 @@ func (r Result) Message() (nats.Header, []byte) {
 // ParseResult reads a result. It never fails: what can't be read becomes a terminal error of the attempt, because the
 // record stands and decides.
 func ParseResult(h nats.Header, body []byte) Result {
-	return ParseCleanResult(h, body, false, func() *Redactor { return nil })
+	return ParseCleanResult(h, body, Codes{}, func() *Redactor { return nil })
 }
 
 // ParseCleanResult is ParseResult without the secrets in the error that a redactor takes out. That is asked for only
-// where there is an error, and looks at it before it is shortened: half a secret would not be found. ownCodes is as for
+// where there is an error, and looks at it before it is shortened: half a secret would not be found. codes is as for
 // ParseError.
-func ParseCleanResult(h nats.Header, body []byte, ownCodes bool, redactor func() *Redactor) Result {
+func ParseCleanResult(h nats.Header, body []byte, codes Codes, redactor func() *Redactor) Result {
 	r := Result{
 		Worker:  text.Clip(get(h, subjects.HeaderWorker), 256),
 		Started: getTime(h, subjects.HeaderStarted), Ended: getTime(h, subjects.HeaderEnded), Trace: TraceOf(h),
@@ -93,7 +94,7 @@ func ParseCleanResult(h nats.Header, body []byte, ownCodes bool, redactor func()
 	switch status := get(h, subjects.HeaderStatus); status {
 	case subjects.StatusOK, "":
 	case subjects.StatusError:
-		r.Error = redactor().Error(ParseError(body, ownCodes))
+		r.Error = redactor().Error(ParseError(body, codes))
 		r.Error.Message, r.Error.Hint = text.Clip(r.Error.Message, 16<<10), text.Clip(r.Error.Hint, 4096)
 		return r
 	default:
@@ -158,10 +159,10 @@ func CheckResult(h *outcome.Handle, a subjects.Attempt, bucket string, maxBlob i
 // becomes the message of a tool_failed. A code outside the set goes into the message. Texts are as long as they came.
 // It never fails.
 //
-// ownCodes keeps a code outside the set as the error's ToolCode instead, for runs whose plans may refer to it. Such an
-// error is retryable only where the tool says so. So it keeps the "tool_code" beside tool_failed and tool_terminal, which
-// is how a worker names a code of its own that a reader of before is to take for one of the set.
-func ParseError(body []byte, ownCodes bool) *fault.Error {
+// Own codes are kept as the error's ToolCode instead. Such an error is retryable only where the tool says so. So it keeps
+// the "tool_code" beside tool_failed and tool_terminal, which is how a worker names a code of its own that a reader of
+// before is to take for one of the set.
+func ParseError(body []byte, codes Codes) *fault.Error {
 	var e fault.Error
 	if err := json.Unmarshal(body, &e); err != nil || e.Message == "" && e.Code == "" {
 		text := string(body)
@@ -169,15 +170,19 @@ func ParseError(body []byte, ownCodes bool) *fault.Error {
 		return fault.New(fault.ToolFailed, "%s", text)
 	}
 	e.ToolCode = text.Clip(e.ToolCode, maxToolCode)
-	if !ownCodes || e.Code != fault.ToolFailed && e.Code != fault.ToolTerminal {
+	if !codes.Own || e.Code != fault.ToolFailed && e.Code != fault.ToolTerminal {
 		e.ToolCode = ""
 	}
-	if !e.Code.OfStep() && ownCodes {
+	known := e.Code.OfStep() && (e.Code != fault.Replan || codes.Replan)
+	if e.Code == fault.Replan {
+		e.Retryable = e.Retryable && !known
+	}
+	if !known && codes.Own {
 		e.ToolCode, e.Code = text.Clip(string(e.Code), maxToolCode), fault.ToolFailed
 		e.Retryable = e.Retryable && retryableSet(body)
 		return &e
 	}
-	if !e.Code.OfStep() {
+	if !known {
 		// A code of the tool's own: it is kept in the message, so that nothing is lost and the set stays closed.
 		if e.Code != "" {
 			e.Message = string(e.Code) + ": " + e.Message
@@ -188,6 +193,30 @@ func ParseError(body []byte, ownCodes bool) *fault.Error {
 		}
 	}
 	return &e
+}
+
+// Codes are those of errors of tools that the readers of a run agree on beside the first ones.
+type Codes struct {
+	Own    bool // a tool's own, for runs whose plans may refer to it
+	Replan bool // fault.Replan, for runs that need it
+}
+
+// CodesOf returns those of a run by the version of its plan's language and what it needs.
+func CodesOf(language int, needs []string) Codes {
+	return Codes{Own: language > 1, Replan: slices.Contains(needs, Replan)}
+}
+
+// AsksToReplan reads the body by which something behind a worker says that it asks for a new plan: the error envelope with
+// the code replan. It returns nil for any other.
+func AsksToReplan(body []byte) *fault.Error {
+	var e fault.Error
+	if json.Unmarshal(body, &e) != nil || e.Code != fault.Replan {
+		return nil
+	}
+	if e.Message == "" {
+		e.Message = "the tool asks for a new plan"
+	}
+	return &fault.Error{Code: fault.Replan, Message: text.Clip(e.Message, 16<<10), Hint: text.Clip(e.Hint, 4096)}
 }
 
 // maxToolCode bounds the bytes of a tool's own code.

@@ -68,10 +68,15 @@ func RetryAfter(err error, d time.Duration) error {
 	return &retryAfterError{err, max(d, 0)}
 }
 
+// Replan is the error of a call that could be made, and is of no use any more as things stand: the offer has changed, the
+// file is not what was expected. In a round of an agent nothing more begins, and its planner is asked anew and reads the
+// reason; anywhere else the call has failed. It is never made again by itself.
+func Replan(reason string) error { return fault.New(fault.Replan, "%s", reason) }
+
 // toolCodes are the codes that a handler may choose by returning a *fault.Error. The others are Stepjet's own to give.
 var toolCodes = map[fault.Code]bool{
 	fault.ToolFailed: true, fault.ToolTerminal: true, fault.Timeout: true, fault.InvalidArguments: true,
-	fault.TooLarge: true, fault.OutcomeUnknown: true,
+	fault.TooLarge: true, fault.OutcomeUnknown: true, fault.Replan: true,
 }
 
 // failure makes the record's error of what a handler returned. It never returns nil for an error.

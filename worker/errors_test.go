@@ -37,6 +37,8 @@ func TestFailure(t *testing.T) {
 		"fault, wrapped":      {fmt.Errorf("page 2: %w", fault.New(fault.InvalidArguments, "no")), fault.InvalidArguments, "page 2: invalid_arguments: no", false, 0},
 		"fault, not a tool's": {&fault.Error{Code: fault.Skipped, Message: "x"}, fault.ToolFailed, "skipped: x", false, 0},
 		"fault of the way":    {fault.New(fault.NotFound, "no city"), fault.ToolFailed, "not_found: no city", false, 0},
+		"replan":              {Replan("the price has changed"), fault.Replan, "the price has changed", false, 0},
+		"replan, wrapped":     {fmt.Errorf("offer 3: %w", Replan("gone")), fault.Replan, "offer 3: replan: gone", false, 0},
 		"says nothing":        {errors.New(""), fault.ToolFailed, "the tool failed without saying why (*errors.errorString)", true, 0},
 	} {
 		f := failure(c.err)

@@ -135,7 +135,7 @@ func readEnvelope(body []byte, n int) ([]verdict, *fault.Error) {
 		case r.Status == "ok":
 			all[i].body = r.Data
 		case r.Status == "error":
-			all[i].err = wire.ParseError(r.Error, false)
+			all[i].err = wire.ParseError(r.Error, wire.Codes{Replan: true})
 			if len(r.Error) == 0 || string(r.Error) == "null" {
 				all[i].err = fault.New(fault.ToolFailed, "the item failed without saying why")
 			}

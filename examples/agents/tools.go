@@ -81,6 +81,8 @@ func host(w *worker.Worker, folder string, say func(context.Context, string) err
 		h.personality()
 	case "levels":
 		h.levels()
+	case "offers":
+		h.offers()
 	case "assistant", "skills", "desk", "web", "catalogue", "team":
 		h.desk()
 	default:
@@ -223,6 +225,20 @@ func (h hosting) levels() {
 	for _, name := range []string{"read", "write", "drop"} {
 		h.says(name, "An operation.", []string{"table string"}, name+" %s")
 	}
+}
+
+// offers are dearer by the time that somebody takes them.
+func (h hosting) offers() {
+	h.tool("quote", "Says what a ticket costs.", []string{"to string"}, func(context.Context, object) (any, error) {
+		return object{"price": 9}, nil
+	})
+	h.tool("buy", "Buys a ticket.", []string{"to string", "price number"}, func(_ context.Context, in object) (any, error) {
+		if in["price"] != 12.0 {
+			return nil, worker.Replan("the ticket costs 12 by now")
+		}
+		return object{"number": "T1"}, nil
+	})
+	h.says("send_ticket", "Sends a ticket.", []string{"number string"}, "ticket %s is on its way")
 }
 
 // desk has tools of all kinds.

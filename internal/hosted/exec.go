@@ -82,6 +82,10 @@ func (p *program) output(ctx, parent context.Context, err error, stdout *capture
 	case errors.As(context.Cause(ctx), &late):
 		return worker.Output{}, withTail(late, stderr)
 	default:
+		if e := wire.AsksToReplan(stdout.data.Bytes()); e != nil {
+			e.Message, e.Hint = printable(e.Message), printable(e.Hint)
+			return worker.Output{}, e
+		}
 		return worker.Output{}, p.failed(err, stderr)
 	}
 	out := bytes.TrimRight(stdout.data.Bytes(), "\r\n")

@@ -193,6 +193,11 @@ func TestExecFailures(t *testing.T) {
 		require.Equal(t, fault.ToolTerminal, fault.CodeOf(err), argv0)
 		require.NotEmpty(t, fault.As(err).Hint)
 	}
+	_, err = invoke(context.Background(), shell(t, `echo '{"code":"replan","message":"the branch is\u0001gone","retryable":true}'; exit 4`, ""), `{}`, worker.Info{})
+	require.Equal(t, &fault.Error{Code: fault.Replan, Message: "the branch is\uFFFDgone"}, fault.As(err))
+	out, err := invoke(context.Background(), shell(t, `echo '{"code":"replan"}'`, ""), `{}`, worker.Info{})
+	require.NoError(t, err, "who succeeds asks for nothing")
+	require.JSONEq(t, `{"code":"replan"}`, string(out.Body))
 	_, err = invoke(context.Background(), shell(t, `true`, "", "a"), `{"a":"`+strings.Repeat("x", 8<<20)+`"}`, worker.Info{})
 	require.Equal(t, fault.TooLarge, fault.CodeOf(err))
 }

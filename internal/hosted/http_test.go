@@ -160,6 +160,10 @@ func TestHTTPStatus(t *testing.T) {
 			w.Header().Set("Retry-After", after)
 		}
 		w.WriteHeader(status)
+		if status == http.StatusConflict {
+			_, _ = io.WriteString(w, `{"code":"replan","hint":"ask for the offers again"}`)
+			return
+		}
 		_, _ = io.WriteString(w, "no such city\x01"+strings.Repeat("!", 5000))
 	})
 	for _, c := range []struct {
@@ -182,6 +186,8 @@ func TestHTTPStatus(t *testing.T) {
 		require.Less(t, len(e.Message), tailLimit+200)
 		require.JSONEq(t, `{"status":`+c.path[1:4]+`}`, string(e.Details))
 	}
+	_, err := invoke(context.Background(), webTool(t, s, "/409", ""), `{}`, worker.Info{})
+	require.Equal(t, &fault.Error{Code: fault.Replan, Message: "the tool asks for a new plan", Hint: "ask for the offers again"}, fault.As(err))
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -13,12 +13,16 @@ import (
 )
 
 // refused makes an error of a response that is no success. 408, 425, 429 and 5xx may pass and are worth another
-// attempt; the rest is not.
+// attempt; the rest is not. One whose body is an error with the code replan asks for a new plan.
 func (r *request) refused(resp *http.Response, secrets wire.Context, now time.Time) error {
 	start, _ := io.ReadAll(io.LimitReader(resp.Body, tailLimit)) // what can't be read is not in the message
 	text := strings.TrimSpace(printable(string(start)))
 	if len(start) == tailLimit {
 		text = wire.NewRedactor(secrets).Excerpt(text) + "…"
+	}
+	if e := wire.AsksToReplan(start); e != nil {
+		e.Message, e.Hint = printable(e.Message), printable(e.Hint)
+		return e
 	}
 	message := fmt.Sprintf("%s answered %q with %d %s", r.base, r.name, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if text != "" {

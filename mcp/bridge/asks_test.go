@@ -126,5 +126,12 @@ func TestAQuestionInTheMiddleOfACall(t *testing.T) {
 	}
 	f := w.fails("old_ask", then(`"result":{"isError":true,"content":[{"type":"text","text":"try later"}]}`))
 	require.Equal(t, fault.ToolFailed, f.Code, "what the file says is worth another attempt is")
+	for _, what := range []string{
+		`"result":{"isError":true,"content":[{"type":"text","text":"{\"code\":\"replan\",\"message\":\"sold out\"}"}]}`,
+		`"result":{"isError":true,"content":[{"type":"text","text":"Sold out."}],"structuredContent":{"code":"replan","message":"sold out"}}`,
+	} {
+		f = w.fails("old_ask", then(what))
+		require.Equal(t, &fault.Error{Code: fault.ToolFailed, Message: "replan: sold out"}, f, "as a run without agents reads it: %s", what)
+	}
 	require.Equal(t, `"anywhere"`, w.succeeds("old_ask", then(`"result":{"content":[{"type":"text","text":"anywhere"}]}`)))
 }

@@ -19,15 +19,22 @@ import (
 	"github.com/stepjet/stepjet/mcp/session"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // isError is the error of a step whose tool reports one. It may have done part of its work, and says so to a model
 // rather than to a program; so it is tried again only where the file names such errors. Where it had asked something
-// first, that is most likely why.
+// first, that is most likely why. One that is an error with the code replan asks for a new plan.
 func (t *bridged) isError(r content.Result, asked []content.Question) error {
 	said := r.Message
 	if said == "" {
 		said = string(r.Body)
+	}
+	for _, body := range [...][]byte{r.Body, []byte(r.Message)} {
+		if f := wire.AsksToReplan(body); f != nil {
+			f.Message, f.Hint = servers.Clean(f.Message), servers.Clean(f.Hint)
+			return f
+		}
 	}
 	f := fault.New(fault.ToolFailed, "%s", text.Clip(servers.Clean(said), 16<<10))
 	f.Retryable = t.up.entry.RetryErrors != nil && t.up.entry.RetryErrors.MatchString(said)

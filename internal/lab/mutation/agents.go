@@ -92,10 +92,42 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-interrupt-waits", "an interrupting word waits for what is out",
-		"machine/say.go", "	sc.halt(r, at, out)\n", "", "./machine", "Scenarios/agents",
+		"machine/cut.go", "	if sc.goesOn() {\n		sc.stop(r, 0, at, out)\n", "	if sc.goesOn() {\n		sc.stopping = true\n", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-interrupt-answer", "an answer that came before an interrupting word is decided all the same",
-		"machine/say.go", "	if r.calls[i].state == closing {\n", "	if r.calls[i].state == closing && !asksPlanner(sc) {\n", "./machine", "Scenarios/agents",
+		"machine/cut.go", "	if r.calls[i].state == closing {\n", "	if r.calls[i].state == closing && !asksPlanner(sc) {\n", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-goes-on", "a round goes on after a call of it has asked for a new plan",
+		"machine/cut.go", "	if a.cut = append(a.cut, cut{sc, why}); !sc.stopping {\n", "	if a.cut = append(a.cut, cut{sc, why}); false {\n", "./machine ./orchestrator", "Scenarios/agents|ACallAsks|SimulatedAgents",
+	},
+	{
+		"agent-replan-gives-up", "what is out is given up when a call asks for a new plan",
+		"machine/cut.go", "		sc.stop(r, instantOf(at), at, out)\n", "		sc.stop(r, 0, at, out)\n", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-pauses", "what waits to be tried again is made once more though its round is over for starting",
+		"machine/cut.go", " && s.at <= sc.spares && ", " && ", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-planner", "the planner of an agent below is waited for when a call asks for a new plan",
+		"machine/cut.go", " && !asksPlanner(sc) && ", " && ", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-owner", "an error that an owner decided asks for a new plan",
+		"machine/apply.go", "res.Error.Code == fault.Replan && !res.ByOwner", "res.Error.Code == fault.Replan", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-spared-stop", "a stop leaves alone what a cut spared",
+		"machine/apply.go", "x.goesOn() && (!x.stopping || sc.spares == 0)", "!x.stopping", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-stopped-goes-on", "the answer of a planner is decided though its agent was stopped meanwhile",
+		"machine/agent.go", "	case asksPlanner(sc) && r.halting(i):", "	case false:", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-replan-unneeded", "a run that does not need to know of new plans reads that a call asks for one",
+		"wire/result.go", "(e.Code != fault.Replan || codes.Replan)", "true", "./wire", "AskingForANewPlan",
 	},
 }

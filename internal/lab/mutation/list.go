@@ -371,7 +371,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"stop-leaves-retries", "what waits for its next attempt goes on when the run stops",
-		"machine/apply.go", "	case ready, retrying:\n		r.askDecision(i, out)\n	default: // over", "	case ready:\n		r.askDecision(i, out)\n	default: // over", "./machine", "",
+		"machine/apply.go", "	case ready, retrying:\n		if !spared(r, i) {\n", "	case ready:\n		if !spared(r, i) {\n", "./machine", "",
 	},
 	{
 		"later-stop-counts", "the second stop record gives the run its status",
@@ -720,7 +720,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"scope-goes-on", "what stops a plan doesn't stop the plans within it",
-		"machine/apply.go", "r.calls[i].state == entered && !x.stopping", "false && !x.stopping", "./machine", "StopsAPlan",
+		"machine/apply.go", "r.calls[i].state == entered && x.goesOn()", "false && x.goesOn()", "./machine", "StopsAPlan",
 	},
 	{
 		"regrown-at-once", "a stream that somebody deletes is created anew while the server is at that still",
