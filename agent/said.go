@@ -13,6 +13,9 @@ import (
 // MaxAnswer is the largest answer of a planner, in bytes.
 const MaxAnswer = 4 << 20
 
+// mostTook bounds what one answer may say that it took, so that no sum of them overflows.
+const mostTook = 1 << 40
+
 // Tokens is what an answer took, as its planner says.
 type Tokens struct {
 	Model        string  `json:"model,omitempty"`
@@ -55,6 +58,14 @@ func take(answer []byte) *said {
 		s.problem(fault.InvalidValue, "", `write {"steps": […]}, {"output": …} or text`, "an answer is an object or text, but this is %s", v.kind())
 	}
 	return s
+}
+
+// Took is what an answer says that it took, also one that can't be used.
+func Took(answer []byte) Tokens {
+	if len(answer) == 0 {
+		return Tokens{}
+	}
+	return take(answer).usage
 }
 
 // sound reports whether the answer is JSON. Keys used twice are problems: which of them counts would be a guess.
@@ -112,8 +123,10 @@ func (s *said) aside() {
 	if json.Unmarshal(s.members["usage"].raw, &s.usage) != nil {
 		s.usage = Tokens{}
 	}
-	s.usage.InputTokens, s.usage.OutputTokens = max(0, s.usage.InputTokens), max(0, s.usage.OutputTokens)
-	s.usage.CachedTokens, s.usage.CostUSD = max(0, s.usage.CachedTokens), max(0, s.usage.CostUSD)
+	for _, n := range []*int64{&s.usage.InputTokens, &s.usage.OutputTokens, &s.usage.CachedTokens} {
+		*n = min(max(0, *n), mostTook)
+	}
+	s.usage.CostUSD = min(max(0, s.usage.CostUSD), mostTook)
 	s.repaired = s.members["repaired"].kind() == jsontape.True
 	if v := s.members["provider_state"]; v.kind() == jsontape.Object {
 		s.provider = v.raw

@@ -11,7 +11,8 @@ const (
 	DefaultOutput = 4_096
 )
 
-// Spending is what an agent and all agents below it have used up, reserved and promised, as of one record. It follows from
+// Spending is what an agent and all agents below it have used up, reserved and promised, as of one record. A bound below
+// zero is one of nothing, as that of a share of what was used up. It follows from
 // the records before that one in the ledger's order, so that everybody who reads them comes to the same. What a call of
 // a model may come to is reserved before it is asked, so that the tokens that are recorded never go over the budget, with
 // any number of agents below at once; as long as planners keep to the bound that they are given.
@@ -40,13 +41,13 @@ type Reservation struct {
 // is the agent's own.
 func (s *Spending) Left() Budget {
 	b := Budget{Time: s.Budget.Time}
-	if s.Budget.Steps > 0 {
+	if s.Budget.Steps != 0 {
 		b.Steps = rest(s.Budget.Steps - s.Used.Steps - s.Shared.Steps)
 	}
-	if s.Budget.Tokens > 0 {
+	if s.Budget.Tokens != 0 {
 		b.Tokens = rest(s.Budget.Tokens - s.Used.InputTokens - s.Used.OutputTokens - s.Kept - s.Reserved - s.Shared.Tokens)
 	}
-	if s.Budget.CostUSD > 0 {
+	if s.Budget.CostUSD != 0 {
 		if b.CostUSD = s.Budget.CostUSD - s.Used.CostUSD - s.Shared.CostUSD; b.CostUSD <= 0 {
 			b.CostUSD = -1
 		}
@@ -126,6 +127,13 @@ func (s *Spending) Share(n int64) Budget {
 	s.Shared.Tokens += n * max(0, part.Tokens)
 	s.Shared.CostUSD += float64(n) * max(0, part.CostUSD)
 	return part
+}
+
+// Promise notes that an agent below may use up a share.
+func (s *Spending) Promise(share Budget) {
+	s.Shared.Steps += max(0, share.Steps)
+	s.Shared.Tokens += max(0, share.Tokens)
+	s.Shared.CostUSD += max(0, share.CostUSD)
 }
 
 // portion is one of n equal parts of what is left of a bound; zero for no bound, below zero for nothing.

@@ -148,14 +148,22 @@ func (a *rounds) left(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 		r.end(i, cancelled, at, out)
 	case !asksPlanner(sc):
 		a.over(r, i, sc, at, out)
-	case a.offered != nil && each.state == failed && each.result.ByOwner && each.result.Error.Code == fault.BudgetExceeded:
+	case a.offered != nil && exceeded(each):
 		r.endWith(i, a.offered, at, out) // nobody can be asked what was said to it
+	case exceeded(each) && a.ending == nil && r.stepOf(i).Agent().Responds:
+		a.records = append(a.records, &Round{Scope: sc.token, Void: true}) // nobody was asked
+		a.end(r, i, nil, plannerFailure(each, sc), at, out)
 	case each.state != succeeded:
 		r.fail(i, plannerFailure(each, sc), at, out)
 	default:
 		r.calls[i].state = closing
 		r.askToClose(i, out)
 	}
+}
+
+// exceeded reports whether the planner of a round was not asked, since the budget has no room for it.
+func exceeded(planner *call) bool {
+	return planner.state == failed && planner.result.ByOwner && planner.result.Error.Code == fault.BudgetExceeded
 }
 
 // plannerFailure is the error of an agent whose planner failed.

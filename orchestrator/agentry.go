@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
@@ -11,7 +10,6 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/outcome"
-	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -62,6 +60,13 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		return false
 	}
 	its.asking[key] = true
+	if own && ag.waitsForShare(r, of, func() {
+		if delete(its.asking, key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
+			ag.ready(r, d, then)
+		}
+	}) {
+		return false
+	}
 	x := ag.look(r, of, round, own && (ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of)))
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
@@ -86,6 +91,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		}
 		ag.post(func() {
 			delete(its.asking, key)
+			x.found(its)
 			switch {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
 			case err != nil:
@@ -134,9 +140,8 @@ func (ag *agentry) sendsWhole(r *run, of, planner machine.Call) bool {
 // nothing: the request is to be made anew, whole.
 func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, *agents.Loop, int) ([]byte, *fault.Error) {
 	its, bucket := r.agents, r.bucket()
-	name := func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) }
 	return func(ctx context.Context, l *agents.Loop, round int) ([]byte, *fault.Error) {
-		asked, err := l.Ask(round, name)
+		asked, err := l.Ask(round)
 		switch {
 		case err != nil:
 			return nil, err
@@ -194,7 +199,10 @@ func (ag *agentry) round(r *run, of machine.Call) {
 	x, id, generation, a := ag.look(r, of, len(machine.Rounds(r.machine, of))-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
-		defer ag.post(func() { delete(its.deciding, of) })
+		defer ag.post(func() {
+			delete(its.deciding, of)
+			x.found(its)
+		})
 		var d *wire.Round
 		l, err := x.read(ctx, ag.values)
 		if err == nil {
@@ -219,168 +227,4 @@ func (ag *agentry) round(r *run, of machine.Call) {
 			}
 		})
 	})
-}
-
-// looked is the loop of an agent as the records have it, with what is to be read beside the loop.
-type looked struct {
-	loop  agents.Loop
-	name  string // the token of the agent
-	scope machine.Call
-	input *inputs // that the agent's input is made of; nil where it is there
-	calls []lookedCall
-	asked []source // answers of planners, by round
-	size  int64
-}
-
-// lookedCall is a call of a round whose arguments and result are to be read.
-type lookedCall struct {
-	round, call int
-	in          *inputs // nil for what has no arguments
-	value       source
-}
-
-// look gathers what there is of an agent's loop, to be asked about a round: all of it where anew, else what is not past.
-func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
-	x := &looked{name: r.token(of), scope: of}
-	x.loop = agents.Loop{Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name}
-	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
-		x.loop.Past = past
-	}
-	for _, v := range machine.Rounds(r.machine, of) {
-		if v.Number < x.loop.Past.Rounds() {
-			x.asked, x.loop.Rounds = append(x.asked, source{}), append(x.loop.Rounds, agents.Round{})
-			continue
-		}
-		if v.Number == 0 {
-			value, away := r.machine.Input(v.Planner.Step)
-			if x.loop.Input = value; away {
-				in := r.inputs(of)
-				in.resolver = nil
-				x.input = &in
-				x.size += in.most(false)
-			}
-		}
-		x.loop.Final = v.Final
-		answer := sourceOf(v.Answer)
-		x.size += answer.size()
-		x.asked = append(x.asked, answer)
-		round := agents.Round{Said: saidIn(r, of, v.Number)}
-		if v.Record != nil {
-			round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
-		}
-		x.loop.Rounds = append(x.loop.Rounds, round)
-		if v.Plan != nil {
-			x.gather(r, v.Number, "", v.Plan, v.Numbers)
-		}
-	}
-	return x
-}
-
-// saidIn returns what the planner of a round is told that people have said.
-func saidIn(r *run, agent machine.Call, round int) (all []request.Message) {
-	for _, s := range machine.AllSaid(r.machine, agent) {
-		if s.Round == round {
-			all = append(all, request.Message{ID: s.ID, By: s.By, Content: s.Content, Interrupt: s.Interrupt})
-		}
-	}
-	return all
-}
-
-// gather adds the calls of a plan in a round, and of those within it but for the rounds of other agents.
-func (x *looked) gather(r *run, round int, above string, p *plan.Plan, of machine.Numbers) {
-	for k := range p.Steps {
-		s := &p.Steps[k]
-		path, single := above+"/"+s.ID, true
-		if above == "" {
-			path = s.ID
-		}
-		if s.ID == plan.IterationStep {
-			path, single = above, false
-		}
-		c := machine.Call{Step: of.Of(k)}
-		x.add(r, round, path, c, single)
-		n, _ := r.machine.Items(c.Step)
-		for c.Item = 0; c.Item <= n; c.Item++ {
-			if c.Item > 0 {
-				x.add(r, round, path, c, false)
-			}
-			if s.Agent() != nil && s.Repeat == nil {
-				continue
-			}
-			for inner, numbers := range r.machine.Inside(c) {
-				x.gather(r, round, path, inner, numbers)
-			}
-		}
-	}
-}
-
-func (x *looked) add(r *run, round int, path string, c machine.Call, single bool) {
-	st := r.machine.Step(c, time.Time{})
-	s := r.step(c.Step)
-	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
-	res := r.machine.Decided(c)
-	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
-	_, isList := r.machine.Items(c.Step)
-	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
-		call.Seq, call.ByOwner = res.Seq, res.ByOwner && s.Plan == nil
-		if len(r.agents.said) > 0 && s.Plan == nil {
-			said := r.agents.said[attemptOf{r.token(c), res.Attempt}]
-			call.Type, call.Said = said.kind, said.planner
-		}
-	}
-	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
-	if over && st.Status == outcome.StepSucceeded {
-		if seen.value = sourceOf(res); c.Item == 0 {
-			seen.value = r.source(c.Step)
-		}
-		x.size += seen.value.size()
-	}
-	if over && s.Tool != "" && !(c.Item == 0 && isList) && s.Repeat == nil {
-		in := asWritten(r, c)
-		in.resolver, in.schema = nil, nil
-		seen.in = &in
-		x.size += in.most(false)
-	}
-	x.loop.Rounds[round].Calls = append(x.loop.Rounds[round].Calls, call)
-	x.calls = append(x.calls, seen)
-}
-
-// pathOf names a call by the ids of the steps down to it in its round.
-func (x *looked) pathOf(r *run, c machine.Call) string {
-	path := ""
-	for c.Step != machine.ThePlan && c != x.scope {
-		if id := r.step(c.Step).ID; id != plan.IterationStep && path != "" {
-			path = id + "/" + path
-		} else if id != plan.IterationStep {
-			path = id
-		}
-		c = r.machine.Composite(c.Step)
-	}
-	return path
-}
-
-// read reads all that there is of the loop. The error is one that may not pass.
-func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Error) {
-	var err *fault.Error
-	if x.input != nil {
-		if x.loop.Input, err = v.arguments(ctx, x.input); err != nil {
-			return nil, err
-		}
-	}
-	for n := range x.asked {
-		if x.loop.Rounds[n].Answer, err = v.read(ctx, &x.asked[n]); err != nil {
-			return nil, err
-		}
-	}
-	for i := range x.calls {
-		seen := &x.calls[i]
-		c := &x.loop.Rounds[seen.round].Calls[seen.call]
-		if c.Value, err = v.read(ctx, &seen.value); err != nil {
-			return nil, err
-		}
-		if seen.in != nil { // what can't be made was never handed to anybody
-			c.Arguments, _ = v.arguments(ctx, seen.in)
-		}
-	}
-	return &x.loop, nil
 }

@@ -119,7 +119,16 @@ type agentsOf struct {
 	past      map[string]*agents.Past   // what is left of rounds whose parts are stored, by the agents' tokens
 	whole     map[string]bool           // whose requests go out whole, since something else lies where a part belongs
 	said      map[attemptOf]said        // of results, beside their values
+	shares    map[shareOf]agent.Budget  // of the budgets of agents above
+	sharing   map[shareOf][]func()      // wait until a share is known, which somebody finds out
+	spent     map[string]agent.Spending // by agents that are over, by token
 	speakers  map[wordOf][]func()       // are told once a word of theirs was read
+}
+
+// shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.
+type shareOf struct {
+	of    machine.Call // the agent above
+	begun uint64       // the record
 }
 
 // wordOf is a word to an agent: its token, and the word's id.
@@ -157,7 +166,7 @@ func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*pla
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
 		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
-		speakers: map[wordOf][]func(){},
+		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{},
 	}
 }
 

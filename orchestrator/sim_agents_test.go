@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/agent/parts"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
@@ -23,6 +24,7 @@ import (
 // The tools of such worlds. One of them is locked until another has succeeded.
 const (
 	simAgent   = "agent.0/a"
+	simClerk   = "clerk.0/a" // an agent that the other calls
 	simPlanner = "planner/a"
 	simOpener  = "opener/a"
 	simLate    = "late/a"
@@ -51,9 +53,17 @@ func (w *world) registerAgents() {
 	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true} {
 		w.templates.kept["d"+name] = &tool.Definition{Name: name}
 	}
-	raw := fmt.Appendf(nil, `{"name":%q,"agent":{"planner":{"tool":%q,"mode":"plan"},"state":{"initial":{"none":null}},"tools":[%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]}}`,
-		simAgent, simPlanner, simOpener, simLate, simOpener, simOpener)
-	d, err := tool.ParseDefinition(raw)
+	budget := ""
+	if n := w.budget(); n > 0 {
+		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
+	}
+	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
+	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"state":{"initial":{"none":null}},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, simClerk, simOpener, simLate, simOpener, simOpener, budget))
+}
+
+func (w *world) registerAgent(name, definition string) {
+	d, err := tool.ParseDefinition(fmt.Appendf(nil, `{"name":%q,"agent":%s}`, name, definition))
 	if err != nil {
 		panic(err)
 	}
@@ -62,8 +72,19 @@ func (w *world) registerAgents() {
 		panic(err)
 	}
 	w.templates.kept[d.Digest()] = d
-	w.knobs.tools[simAgent] = tool.Registered{Name: simAgent, Definition: d, Contract: contract, Digest: d.Digest(), Revision: 1}
-	w.agentTools = append(w.agentTools, simAgent)
+	w.knobs.tools[name] = tool.Registered{Name: name, Definition: d, Contract: contract, Digest: d.Digest(), Revision: 1}
+	w.agentTools = append(w.agentTools, name)
+}
+
+// budget is how many tokens the agent of a world may use up; 0 for no bound. In a third it is too little.
+func (w *world) budget() int64 {
+	switch w.seed / 33 % 3 {
+	case 1:
+		return 1_000_000
+	case 2:
+		return 4_000 + w.seed%30_000
+	}
+	return 0
 }
 
 // submitAgents submits a run that calls the agent.
@@ -84,7 +105,10 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 	if !w.withAgents() {
 		return w.templates.plans
 	}
-	all := map[string]*plan.Template{simAgent: {Name: simAgent, Agent: &plan.Agent{Planner: simPlanner, MaxRounds: 20}}}
+	all := map[string]*plan.Template{}
+	for _, name := range []string{simAgent, simClerk} {
+		all[name] = &plan.Template{Name: name, Agent: &plan.Agent{Planner: simPlanner, MaxRounds: 20}}
+	}
 	for name, t := range w.templates.plans {
 		all[name] = t
 	}
@@ -95,7 +119,8 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 var simScript = []string{
 	`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":%d}},{"id":"z","tool":"late","arguments":{"n":1},"depends_on":["v"]},{"id":"v","value":1}]}`,
 	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"},
-		{"id":"w","tool":"opener/a","arguments":{"n":3}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":3}}]}`,
+		{"id":"w","tool":"opener/a","arguments":{"n":3}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":3}},
+		{"id":"c","tool":"clerk.0/a","for_each":{"in":[1,2,3]}},{"id":"d","tool":"clerk.0/a","depends_on":["y"]},{"id":"e","tool":"clerk.0/a","arguments":{"after":"$ref:c"}}]}`,
 	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r%[1]d.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
 	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r%[1]d.l.n"}}],"output":{"n":"$ref:m.n"}}`,
 }
@@ -103,7 +128,8 @@ var simScript = []string{
 // simCalls is the same in the state dialect: what rounds tell each other goes through the state.
 var simCalls = []string{
 	`{"calls":[{"_tool":"opener/a","_id":"x","n":%d,"_outputPath":"†state.first"},{"_tool":"late","_id":"z","n":1}]}`,
-	`{"calls":[{"_tool":"opener/a","_id":"y","n":"†state.first.n","_outputPath":"†state.log","_outputMethod":"push"},{"_tool":"late","_id":"l","n":"†state.log[0].n","_outputPath":"†state.second"},{"_tool":"db","_id":"o"}]}`,
+	`{"calls":[{"_tool":"opener/a","_id":"y","n":"†state.first.n","_outputPath":"†state.log","_outputMethod":"push"},{"_tool":"late","_id":"l","n":"†state.log[0].n","_outputPath":"†state.second"},{"_tool":"db","_id":"o"},
+		{"_tool":"clerk.0/a","_id":"c"},{"_tool":"clerk.0/a","_id":"d","n":"†state.second.n"}]}`,
 	`{"calls":[{"_tool":"more","_id":"both","n":"†state.second.n"}],"output":"not all of it: †state.none"}`,
 	`{"calls":[{"_tool":"late","_id":"m","n":"†state.second.n","_outputPath":"†state.m"}],"output":{"n":"†state.m.n"}}`,
 }
@@ -116,12 +142,18 @@ func (w *world) script() []string {
 	return simScript
 }
 
+// simClerkScript is what the planner answers that it is asked by an agent below.
+var simClerkScript = []string{`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":1}}]}`, `{"output":1}`}
+
 // plays answers a call of an agent's run.
 func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	if a.Tool != simPlanner {
 		return w.playsCall(a, args)
 	}
-	var r struct{ Round int }
+	var r struct {
+		Round int
+		Most  int64 `json:"max_output_tokens"`
+	}
 	if err := json.Unmarshal(args, &r); err != nil {
 		w.violate("A3", "a planner was asked with %s", args)
 		return reference.Reply{Body: []byte(`{"output":null}`)}
@@ -130,19 +162,59 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	whole, err := parts.NewKeeper(parts.DefaultKept).Whole(context.Background(), args, func(_ context.Context, name string) ([]byte, error) {
 		return w.blobs[name], nil
 	})
-	x := w.truths.of(a.Run, a.Generation)
-	w.truths.wordsAsked(x, r.Round, whole)
-	w.truths.replanAsked(x, r.Round, whole)
+	x, own := w.truths.of(a.Run, a.Generation), ofTheAgent(a.Step)
+	if own {
+		w.truths.wordsAsked(x, r.Round, whole)
+		w.truths.replanAsked(x, r.Round, whole)
+	}
 	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round && !x.words.cut {
 		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
 	}
-	if r.Round == 0 {
-		return reference.Reply{Body: fmt.Appendf(nil, w.script()[0], w.seed%97)}
+	answer := simClerkScript[min(r.Round, len(simClerkScript)-1)]
+	switch {
+	case own && r.Round == 0:
+		answer = fmt.Sprintf(w.script()[0], w.seed%97)
+	case own && w.script()[0] == simCalls[0]:
+		answer = simCalls[min(r.Round, len(simCalls)-1)] // where its last calls failed, once more
+	case own:
+		answer = x.scripted(r.Round)
 	}
-	if w.script()[0] == simCalls[0] {
-		return reference.Reply{Body: []byte(simCalls[min(r.Round, len(simCalls)-1)])} // where its last calls failed, once more
+	return reference.Reply{Body: x.spent.takes(a, answer, int64(len(whole)), r.Most)}
+}
+
+// ofTheAgent reports whether a call is one of the agent that the run calls, not of one below.
+func ofTheAgent(step string) bool {
+	segments, _ := subjects.ParseStepToken(step)
+	return len(segments) == 3
+}
+
+// simSpent is what planners of a run have taken: all that they may.
+type simSpent struct {
+	took     map[string]int64 // by attempt: what it told, or did not tell, of
+	recorded int64            // of attempts that have a record
+}
+
+// takes returns an answer that mostly says what it took: a token for each byte of its request, and the longest answer.
+func (s *simSpent) takes(a subjects.Attempt, answer string, in, out int64) []byte {
+	if s.took == nil {
+		s.took = map[string]int64{}
 	}
-	return reference.Reply{Body: []byte(x.scripted(r.Round))}
+	s.took[a.MessageID()] = in + out
+	if len(a.Step)%4 == 3 {
+		return []byte(answer)
+	}
+	return []byte(fmt.Sprintf(`{"usage":{"input_tokens":%d,"output_tokens":%d},`, in, out) + strings.TrimPrefix(answer, "{"))
+}
+
+// plannerRecorded checks that what planners have told of, and taken, stays within the budget.
+func (t *truths) plannerRecorded(x *truth, a subjects.Attempt) {
+	x.spent.recorded += x.spent.took[a.MessageID()]
+	switch n := t.w.budget(); {
+	case n > 0 && x.spent.recorded > n:
+		t.w.violate("A8", "%s: planners have taken %d tokens, of a budget of %d", a.MessageID(), x.spent.recorded, n)
+	case !ofTheAgent(a.Step):
+		t.w.stats["a planner of an agent below answered"]++
+	}
 }
 
 // scripted is what the planner answers behind the first round: the second answer until its last call has succeeded, then
@@ -162,17 +234,16 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 	if !ok || len(segments) < 3 || segments[0].Name != "a" || segments[1].Kind != subjects.IterationSegment {
 		return nil, false
 	}
-	own := segments[2].Kind == subjects.CallSegment
+	own := segments[len(segments)-1].Kind == subjects.CallSegment
 	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner)
 }
 
 // agentDispatched checks that a round begins when the one before is over, its calls when it was decided, and that nothing
 // passes its gate.
 func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
-	segments, _ := subjects.ParseStepToken(a.Step)
-	round := segments[1].Number
+	scope := subjects.ScopeOf(a.Step)
 	if a.Tool != simPlanner {
-		if !x.told["round "+subjects.Iteration("a", round)] {
+		if !x.told["round "+scope] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
 		}
 		if a.Tool == simLate && !x.succeeded["a/=0/x"] && !x.succeeded["a/=1/y"] {
@@ -180,10 +251,12 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 		}
 		return
 	}
+	segments, _ := subjects.ParseStepToken(scope)
+	round := segments[len(segments)-1].Number
 	if round == 0 {
 		return
 	}
-	before := subjects.Iteration("a", round-1)
+	before := subjects.Iteration(subjects.ScopeOf(scope), round-1)
 	for call := range x.out {
 		if x.words.cut || x.replanned() { // a failure of what was out was the last then, though it could be tried again
 			break
@@ -239,6 +312,9 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	}
 	for step, records := range x.records {
 		for _, err := range records {
+			if err != nil && err.Code == fault.BudgetExceeded {
+				t.w.stats["a planner was not asked for want of budget"]++
+			}
 			if err != nil && !strings.HasSuffix(step, "/z") && !x.excusedByReplan(step, err) {
 				return
 			}
@@ -249,6 +325,9 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 		t.w.violate("A5", "the agent came to %s, not %s: %s", got, want, doc.Outcome.JSON())
 	}
 	t.w.stats["an agent compared with its script"]++
+	if t.w.budget() > 0 {
+		t.w.stats["of them, one with a budget"]++
+	}
 	if &t.w.script()[0] == &simCalls[0] {
 		t.w.stats["of them, one whose calls write to a state"]++
 	}

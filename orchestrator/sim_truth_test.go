@@ -83,6 +83,7 @@ type truth struct {
 	planChecks map[string]time.Duration // by process: when the plan stood
 	amendments *simAmendments           // of a plan that comes in parts
 	words      *simWords
+	spent      simSpent
 	document   []byte
 	outcome    []byte // that history was given
 }
@@ -291,6 +292,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	switch {
 	case r.Error == nil:
 		x.succeeded[a.Step], x.final[a.Step] = true, true
+		if x.agent && a.Tool == simPlanner {
+			t.plannerRecorded(x, a)
+		}
 	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= most:
 		x.final[a.Step] = true
 	}

@@ -17,7 +17,7 @@ import (
 const (
 	mostMethods     = 40
 	mostTypeFiles   = 5
-	mostPackageFile = 44
+	mostPackageFile = 45
 )
 
 // largeTypes may have more methods, or in more files, than others: no more than stands here, for the reason that stands

@@ -23,63 +23,89 @@ type Asked struct {
 	Past *Past
 }
 
-// Ask returns what the planner of a round is asked. name says what the part of a round is called. The error is what the
-// call fails with, and the agent with it.
-func (l *Loop) Ask(round int, name func(round int) string) (*Asked, *fault.Error) {
-	spent := l.Usage(round)
-	asks := spent
-	if l.Final { // which makes no calls
-		asks.Budget.Steps = 0
-	}
-	if what := asks.UsedUp(0); what != "" {
-		return nil, exceeded(what)
-	}
-	loop, err := l.asked(name)
+// Ask returns what the planner of a round is asked. The error is what the call fails with, and the agent with it.
+func (l *Loop) Ask(round int) (*Asked, *fault.Error) {
+	asked, _, err := l.request(round, l.Usage(round))
 	if err != nil {
 		return nil, err
 	}
-	out := &Asked{}
-	for n := l.Past.Rounds(); n < round; n++ {
-		f, _ := l.begin(n)
-		loop.Open(f, l.Rounds[n].Said)
-		next, _ := l.begin(n + 1)
-		out.Parts = append(out.Parts, loop.End(l.rendered(n), next, ""))
+	told, _ := l.tellUpTo(round)
+	return &Asked{Request: asked.Bytes, Parts: told.parts, Past: l.past(round, told.loop)}, nil
+}
+
+// request renders what the planner of a round is asked, and says what is reserved for its answer. The error is that the
+// budget has no room for it, or what is wrong with the input.
+func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, kept agent.Reservation, err *fault.Error) {
+	final := l.Final && round == len(l.Rounds)-1
+	asks := spent
+	if final { // which makes no calls, and is asked for where they have cost all there was
+		asks.Budget.Steps, asks.Budget.CostUSD = 0, 0
 	}
+	if what := asks.UsedUp(0); what != "" {
+		return asked, kept, l.exceeded(what)
+	}
+	told, err := l.tellUpTo(round)
+	if err != nil {
+		return asked, kept, err
+	}
+	loop := told.loop.Clone()
 	f, _ := l.begin(round)
-	out.Past = l.past(round, loop)
 	loop.Open(f, l.Rounds[round].Said)
 	now := request.Now{Left: spent.Left()}
-	if !l.Final {
+	if !final {
 		now.Dropped = l.dropped(round - 1)
 	}
 	render := func() request.Request { return loop.Request(now) }
-	if l.Final {
+	if final {
 		all := l.executed(round)
 		render = func() request.Request { r, _ := loop.Respond(now, all); return r }
 	}
-	asked := render()
-	kept, fits := spent.Reserve(l.measured(round, asked), asked.Fresh, int64(l.Definition.Planner.MaxOutputTokens))
+	most := int64(l.Definition.Planner.MaxOutputTokens)
+	if spent.Budget.Tokens == 0 {
+		return render(), kept, nil
+	}
+	if now.MaxOutput = most; most == 0 { // what is written for the bound counts, and is never longer than this
+		now.MaxOutput = agent.DefaultOutput
+	}
+	asked = render()
+	kept, fits := spent.Reserve(l.measured(round, asked), asked.Fresh, most)
 	if !fits {
-		return nil, exceeded("tokens")
+		return asked, kept, l.exceeded("tokens")
 	}
-	if spent.Budget.Tokens > 0 {
-		now.MaxOutput = kept.MaxOutput
-		asked = render()
-	}
-	out.Request = asked.Bytes
-	return out, nil
+	now.MaxOutput = kept.MaxOutput
+	return render(), kept, nil
 }
 
-// asked returns the requests up to the rounds that are not past.
-func (l *Loop) asked(name func(round int) string) (*request.Loop, *fault.Error) {
-	if l.Past != nil {
-		return l.Past.asked.Clone(), nil
+// told are the requests of a loop up to a round that is to be opened.
+type told struct {
+	loop  *request.Loop
+	round int
+	parts []request.Part // of the rounds before that are not past
+}
+
+// tellUpTo returns the requests up to a round. They must not be changed.
+func (l *Loop) tellUpTo(round int) (*told, *fault.Error) {
+	if l.told == nil || l.told.round > round {
+		l.told = &told{round: l.Past.Rounds()}
+		if l.Past != nil {
+			l.told.loop = l.Past.asked.Clone()
+		} else {
+			first, err := l.begin(0)
+			if err != nil {
+				l.told = nil
+				return nil, err
+			}
+			l.told.loop = request.Begin(l.Definition, first, l.Part)
+		}
 	}
-	first, err := l.begin(0)
-	if err != nil {
-		return nil, err
+	t := l.told
+	for ; t.round < round; t.round++ {
+		f, _ := l.begin(t.round)
+		t.loop.Open(f, l.Rounds[t.round].Said)
+		next, _ := l.begin(t.round + 1)
+		t.parts = append(t.parts, t.loop.End(l.rendered(t.round), next, ""))
 	}
-	return request.Begin(l.Definition, first, name), nil
+	return t, nil
 }
 
 // measured are the tokens that the last planner told of what a request begins with. Where it told of none, or where the

@@ -2,44 +2,12 @@ package agents
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 )
-
-// tooMany refuses an answer that would make more calls than the budget has steps left. What a list has items is not known
-// before it runs: there, the budget is asked before the next round.
-func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
-	spent := l.Usage(round)
-	left := spent.Left().Steps
-	if x.answer == nil || left == 0 { // no bound
-		return nil
-	}
-	_, rest := x.answer.Runs(l.Definition.Advance)
-	calls, left := int64(0), max(left, 0)
-	for i, c := range x.answer.Calls {
-		own := i
-		for x.answer.Calls[own].Within >= 0 {
-			own = x.answer.Calls[own].Within
-		}
-		s, settled := x.admits.Settled[i]
-		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
-			calls++
-		}
-	}
-	if calls <= left {
-		return nil
-	}
-	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps count too", left)
-	if left == 0 {
-		hint = `answer with an "output" alone`
-	}
-	return []fault.Problem{{Code: fault.BudgetExceeded,
-		Message: fmt.Sprintf("this answer makes %d calls, and the budget leaves %d; nothing of it was run", calls, left), Hint: hint}}
-}
 
 // tooLong refuses an answer whose steps would have names that are too long, or plans that stand too deep.
 func tooLong(scope string, x *reading) []fault.Problem {

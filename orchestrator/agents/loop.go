@@ -31,10 +31,16 @@ type Loop struct {
 	Final bool
 	// Run and Name are the run and the token of the agent, for its account.
 	Run, Name string
+	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
+	Share agent.Budget
+	// Part says what the part of a round is called.
+	Part func(round int) string
 
-	facts []*agent.Facts // of the beginnings of rounds, as far as they were asked for
-	read  []*reading     // of the answers, likewise
-	ids   [][]string     // of the steps of rounds, likewise
+	facts []*agent.Facts   // of the beginnings of rounds, as far as they were asked for
+	read  []*reading       // of the answers, likewise
+	ids   [][]string       // of the steps of rounds, likewise
+	spent []agent.Spending // before rounds, from the first on that is not past, likewise
+	told  *told            // its requests, likewise
 
 	objects map[uint64]string // names on the blackboard, by the records of calls, likewise
 }
@@ -49,6 +55,8 @@ type Round struct {
 	Said []request.Message
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
 	Calls []Call
+	// Below are the agents among them, where somebody counts what they use up.
+	Below []*Below
 }
 
 // Call is one call of a round.
@@ -248,28 +256,4 @@ func (l *Loop) entry(round int, x *reading, call int) *agent.Entry {
 		return nil
 	}
 	return f.Entry(x.answer.Calls[call].Entry)
-}
-
-// Usage is what the loop has used up before a round.
-func (l *Loop) Usage(round int) (s agent.Spending) {
-	s.Budget = l.Definition.Budget
-	if l.Past != nil {
-		s = l.Past.spent
-	}
-	for n := l.Past.Rounds(); n < min(round, len(l.Rounds)); n++ {
-		x, err := l.answer(n)
-		if err != nil || x.answer == nil {
-			s.Settle(agent.Reservation{}, agent.Tokens{})
-			continue
-		}
-		s.Settle(agent.Reservation{}, x.answer.Usage)
-		s.Used.Steps += int64(len(l.outcomes(n, ^uint64(0))))
-	}
-	return s
-}
-
-// exceeded is the error of an agent that has used up its budget.
-func exceeded(what string) *fault.Error {
-	return fault.New(fault.BudgetExceeded, "the budget of %s is used up", what).
-		WithHint(`raise it in the agent's "budget", or let its planner see what is left: it stands in each request`)
 }

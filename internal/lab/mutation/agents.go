@@ -52,7 +52,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-word-costs", "a word takes the output with it where the budget has no room for another round",
-		"machine/agent.go", "	case a.offered != nil && each.state == failed", "	case false && each.state == failed", "./machine", "Scenarios/agents",
+		"machine/agent.go", "	case a.offered != nil && exceeded(each):", "	case false && exceeded(each):", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-word-told-late", "a word is told in the round that it came in, or in none",
@@ -129,5 +129,41 @@ var ofAgents = []mutant{
 	{
 		"agent-replan-unneeded", "a run that does not need to know of new plans reads that a call asks for one",
 		"wire/result.go", "(e.Code != fault.Replan || codes.Replan)", "true", "./wire", "AskingForANewPlan",
+	},
+	{
+		"agent-share-undivided", "each of several agents may use up all that is left",
+		"agent/spending.go", "portion(left.Tokens, n)", "portion(left.Tokens, 1)", "./orchestrator", "HundredAgents|SharesOfABudget",
+	},
+	{
+		"agent-share-forgotten", "what agents that go on may use up is promised to others too",
+		"orchestrator/agents/spending.go", "				now.Promise(b.Budget.Within(share))\n", "				_ = share\n", "./orchestrator", "SharesOfABudget",
+	},
+	{
+		"agent-share-hoarded", "an agent is promised more than its own budget lets it use up",
+		"orchestrator/agents/spending.go", "now.Promise(b.Budget.Within(share))", "now.Promise(share)", "./orchestrator", "SharesOfABudget",
+	},
+	{
+		"agent-share-unreturned", "what agents leave of their shares is lost",
+		"orchestrator/agents/spending.go", "b.Over == 0 || b.Over > begun {", "true {", "./orchestrator", "SharesOfABudget",
+	},
+	{
+		"agent-below-free", "what agents below have used up does not count",
+		"orchestrator/agents/spending.go", "			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))\n", "			_ = shares[b.Begun]\n", "./orchestrator", "HundredAgents|SharesOfABudget",
+	},
+	{
+		"agent-untold-free", "a planner that does not say what it took has taken nothing",
+		"agent/spending.go", "		s.Kept += r.Tokens\n", "", "./orchestrator", "HundredAgents",
+	},
+	{
+		"agent-answer-unbounded", "what does not fit the budget does not make the answer shorter",
+		"orchestrator/agents/ask.go", "	now.MaxOutput = kept.MaxOutput\n", "", "./orchestrator", "HundredAgents|SimulatedAgents",
+	},
+	{
+		"agent-bound-unreserved", "the bound of an answer is written into requests that it was not counted in",
+		"orchestrator/agents/ask.go", "		now.MaxOutput = agent.DefaultOutput\n", "", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"agent-spent-unresponsive", "nobody is asked for a last answer where the budget is used up",
+		"machine/agent.go", "	case exceeded(each) && a.ending == nil &&", "	case false && a.ending == nil &&", "./machine", "Scenarios/agents",
 	},
 }

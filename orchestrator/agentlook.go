@@ -1,0 +1,353 @@
+package orchestrator
+
+import (
+	"context"
+	"time"
+
+	"github.com/stepjet/stepjet/agent/request"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
+)
+
+// looked is the loop of an agent as the records have it, with what is to be read beside the loop.
+type looked struct {
+	loop  agents.Loop
+	name  string // the token of the agent
+	scope machine.Call
+	input *inputs // that the agent's input is made of; nil where it is there
+	calls []lookedCall
+	asked []source // answers of planners, by round
+	size  int64
+
+	above  *looked // of which its share is, as long as that is not known
+	share  shareOf
+	round  int  // of the agent above
+	shared bool // the share is known
+	below  []lookedBelow
+}
+
+// lookedBelow is an agent below that is over, of which nobody knows yet what it has used up.
+type lookedBelow struct {
+	*agents.Below
+	*looked
+}
+
+// lookedCall is a call of a round whose arguments and result are to be read.
+type lookedCall struct {
+	round, call int
+	in          *inputs // nil for what has no arguments
+	value       source
+}
+
+// look gathers what there is of an agent's loop, to be asked about a round: all of it where anew, else what is not past.
+func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
+	x := gathered(r, of, round, anew)
+	key, around, is := sharedBy(r, of)
+	if !is {
+		return x
+	}
+	var known bool
+	if x.loop.Share, known = r.agents.shares[key]; !known {
+		x.share, x.round = key, around
+		x.above = ag.look(r, key.of, around, false)
+		x.above.addBelow(r, around)
+		x.size += x.above.size
+	}
+	return x
+}
+
+// gathered gathers the rounds of an agent that are not past, or all where anew. What agents below have used up counts
+// where it is of rounds before one.
+func gathered(r *run, of machine.Call, round int, anew bool) *looked {
+	x := &looked{name: r.token(of), scope: of}
+	x.loop = agents.Loop{
+		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name,
+		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
+	}
+	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
+		x.loop.Past = past
+	}
+	for _, v := range machine.Rounds(r.machine, of) {
+		if v.Number < x.loop.Past.Rounds() {
+			x.asked, x.loop.Rounds = append(x.asked, source{}), append(x.loop.Rounds, agents.Round{})
+			continue
+		}
+		x.begun(r, &v)
+		if v.Plan != nil {
+			x.gather(r, v.Number, "", v.Plan, v.Numbers)
+			if v.Number < round {
+				x.addBelow(r, v.Number)
+			}
+		}
+	}
+	return x
+}
+
+// begun adds a round without its calls.
+func (x *looked) begun(r *run, v *machine.RoundView) {
+	if v.Number == 0 {
+		value, away := r.machine.Input(v.Planner.Step)
+		if x.loop.Input = value; away {
+			in := r.inputs(x.scope)
+			in.resolver = nil
+			x.input = &in
+			x.size += in.most(false)
+		}
+	}
+	x.loop.Final = v.Final
+	answer := sourceOf(v.Answer)
+	x.size += answer.size()
+	x.asked = append(x.asked, answer)
+	round := agents.Round{Said: saidIn(r, x.scope, v.Number)}
+	if v.Record != nil {
+		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
+	}
+	x.loop.Rounds = append(x.loop.Rounds, round)
+}
+
+// saidIn returns what the planner of a round is told that people have said.
+func saidIn(r *run, agent machine.Call, round int) (all []request.Message) {
+	for _, s := range machine.AllSaid(r.machine, agent) {
+		if s.Round == round {
+			all = append(all, request.Message{ID: s.ID, By: s.By, Content: s.Content, Interrupt: s.Interrupt})
+		}
+	}
+	return all
+}
+
+// gather adds the calls of a plan in a round, and of those within it but for the rounds of other agents.
+func (x *looked) gather(r *run, round int, above string, p *plan.Plan, of machine.Numbers) {
+	for k := range p.Steps {
+		s := &p.Steps[k]
+		path, single := above+"/"+s.ID, true
+		if above == "" {
+			path = s.ID
+		}
+		if s.ID == plan.IterationStep {
+			path, single = above, false
+		}
+		c := machine.Call{Step: of.Of(k)}
+		x.add(r, round, path, c, single)
+		n, _ := r.machine.Items(c.Step)
+		for c.Item = 0; c.Item <= n; c.Item++ {
+			if c.Item > 0 {
+				x.add(r, round, path, c, false)
+			}
+			if s.Agent() != nil && s.Repeat == nil {
+				continue
+			}
+			for inner, numbers := range r.machine.Inside(c) {
+				x.gather(r, round, path, inner, numbers)
+			}
+		}
+	}
+}
+
+func (x *looked) add(r *run, round int, path string, c machine.Call, single bool) {
+	st := r.machine.Step(c, time.Time{})
+	s := r.step(c.Step)
+	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
+	res := r.machine.Decided(c)
+	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
+	_, isList := r.machine.Items(c.Step)
+	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
+		call.Seq, call.ByOwner = res.Seq, res.ByOwner && s.Plan == nil
+		if len(r.agents.said) > 0 && s.Plan == nil {
+			said := r.agents.said[attemptOf{r.token(c), res.Attempt}]
+			call.Type, call.Said = said.kind, said.planner
+		}
+	}
+	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
+	if over && st.Status == outcome.StepSucceeded {
+		if seen.value = sourceOf(res); c.Item == 0 {
+			seen.value = r.source(c.Step)
+		}
+		x.size += seen.value.size()
+	}
+	if over && s.Tool != "" && !(c.Item == 0 && isList) && s.Repeat == nil {
+		in := asWritten(r, c)
+		in.resolver, in.schema = nil, nil
+		seen.in = &in
+		x.size += in.most(false)
+	}
+	x.loop.Rounds[round].Calls = append(x.loop.Rounds[round].Calls, call)
+	x.calls = append(x.calls, seen)
+}
+
+// pathOf names a call by the ids of the steps down to it in its round.
+func (x *looked) pathOf(r *run, c machine.Call) string {
+	path := ""
+	for c.Step != machine.ThePlan && c != x.scope {
+		if id := r.step(c.Step).ID; id != plan.IterationStep && path != "" {
+			path = id + "/" + path
+		} else if id != plan.IterationStep {
+			path = id
+		}
+		c = r.machine.Composite(c.Step)
+	}
+	return path
+}
+
+// read reads all that there is of the loop. The error is one that may not pass.
+func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Error) {
+	var err *fault.Error
+	if err := x.readOthers(ctx, v); err != nil {
+		return nil, err
+	}
+	if x.input != nil {
+		if x.loop.Input, err = v.arguments(ctx, x.input); err != nil {
+			return nil, err
+		}
+	}
+	for n := range x.asked {
+		if x.loop.Rounds[n].Answer, err = v.read(ctx, &x.asked[n]); err != nil {
+			return nil, err
+		}
+	}
+	for i := range x.calls {
+		seen := &x.calls[i]
+		c := &x.loop.Rounds[seen.round].Calls[seen.call]
+		if c.Value, err = v.read(ctx, &seen.value); err != nil {
+			return nil, err
+		}
+		if seen.in != nil { // what can't be made was never handed to anybody
+			c.Arguments, _ = v.arguments(ctx, seen.in)
+		}
+	}
+	return &x.loop, nil
+}
+
+// sharedBy returns the share that an agent has, and the round of the agent above that it is called in; is is false for one
+// that no budget above bounds.
+func sharedBy(r *run, c machine.Call) (key shareOf, round int, is bool) {
+	above, round, _, inRound := machine.RoundAround(r.machine, c)
+	if !inRound || !anyAround(r, above, func(a *agents.Needs) bool { return a.Bounds }) {
+		return key, 0, false
+	}
+	return shareOf{above, machine.ReadySince(r.machine, c)}, round, true
+}
+
+// anyAround reports whether something is so of an agent, or of one above it.
+func anyAround(r *run, c machine.Call, so func(*agents.Needs) bool) bool {
+	for inRound := true; inRound; c, _, _, inRound = machine.RoundAround(r.machine, c) {
+		if d := r.agents.defined[r.step(c.Step).Does().Tool]; d != nil && so(agents.NeedsOf(d)) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitsForShare reports whether somebody finds out already which share an agent has; then again is called once that is
+// known. Else the caller is the one who does. A hundred agents that one record made ready have one share.
+func (ag *agentry) waitsForShare(r *run, of machine.Call, again func()) bool {
+	key, _, is := sharedBy(r, of)
+	if _, known := r.agents.shares[key]; !is || known {
+		return false
+	}
+	waiting, sought := r.agents.sharing[key]
+	if sought {
+		waiting = append(waiting, again)
+	}
+	r.agents.sharing[key] = waiting
+	return sought
+}
+
+// found keeps what was found out beside the loop of shares and of agents that are over.
+func (x *looked) found(its *agentsOf) {
+	for _, b := range x.below {
+		b.found(its)
+		if b.Spent != nil {
+			its.spent[b.name] = *b.Spent
+		}
+	}
+	if x.above == nil {
+		return
+	}
+	x.above.found(its)
+	if x.shared {
+		its.shares[x.share] = x.loop.Share
+	}
+	waiting := its.sharing[x.share]
+	delete(its.sharing, x.share)
+	for _, again := range waiting {
+		again()
+	}
+}
+
+// readOthers reads what is to be known of agents above and below.
+func (x *looked) readOthers(ctx context.Context, v *values) *fault.Error {
+	for _, b := range x.below {
+		if _, err := b.read(ctx, v); err != nil {
+			return err
+		}
+	}
+	if x.above == nil {
+		return nil
+	}
+	l, err := x.above.read(ctx, v)
+	if err != nil {
+		return err
+	}
+	x.loop.Share, x.shared = l.ShareOf(x.round, x.share.begun), true
+	return nil
+}
+
+// addBelow adds the agents that are called in a round, where somebody counts what they use up.
+func (x *looked) addBelow(r *run, round int) {
+	if !anyAround(r, x.scope, func(a *agents.Needs) bool { return a.Bounds || a.Tells }) {
+		return
+	}
+	for _, v := range machine.Rounds(r.machine, x.scope) {
+		if v.Number == round && v.Plan != nil {
+			x.belowOf(r, round, v.Plan, v.Numbers)
+		}
+	}
+}
+
+// belowOf adds the agents among the calls of a plan in a round, and of those within it, but for those within agents.
+func (x *looked) belowOf(r *run, round int, p *plan.Plan, of machine.Numbers) {
+	for k := range p.Steps {
+		s, c := &p.Steps[k], machine.Call{Step: of.Of(k)}
+		n, isList := r.machine.Items(c.Step)
+		for c.Item = 0; c.Item <= n; c.Item++ {
+			if s.Agent() == nil || s.Repeat != nil {
+				for inner, numbers := range r.machine.Inside(c) {
+					x.belowOf(r, round, inner, numbers)
+				}
+			} else if c.Item > 0 || !isList {
+				x.addAgent(r, round, c)
+			}
+		}
+	}
+}
+
+// addAgent adds an agent that has begun.
+func (x *looked) addAgent(r *run, round int, c machine.Call) {
+	b := &agents.Below{Begun: machine.ReadySince(r.machine, c)}
+	if b.Begun == 0 {
+		return
+	}
+	if d := r.agents.defined[r.step(c.Step).Does().Tool]; d != nil {
+		b.Budget = d.Budget
+	}
+	to := &x.loop.Rounds[round]
+	to.Below = append(to.Below, b)
+	if !r.machine.Step(c, time.Time{}).Status.Terminal() {
+		return
+	}
+	if res := r.machine.Decided(c); res != nil {
+		b.Over = res.Seq
+	}
+	if spent, known := r.agents.spent[r.token(c)]; known {
+		b.Spent = &spent
+		return
+	}
+	y := gathered(r, c, len(machine.Rounds(r.machine, c)), false)
+	b.Loop = &y.loop
+	x.below = append(x.below, lookedBelow{b, y})
+	x.size += y.size
+}

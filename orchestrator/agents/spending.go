@@ -1,0 +1,184 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+)
+
+// Below is an agent among the calls of a round, at any depth, but not one within another agent.
+type Below struct {
+	// Begun is the sequence of the record that made it ready, Over of the one that ended it; 0 where there is none, also
+	// for one that was given up without a record of its own.
+	Begun, Over uint64
+	// Budget is its own, beyond which it uses up nothing of its share.
+	Budget agent.Budget
+	// Loop is its own, once it is over; nil where Spent is there.
+	Loop *Loop
+	// Spent is what it has used up in the end, as soon as somebody has found out.
+	Spent *agent.Spending
+}
+
+// spending is what it has used up in the end, with a share of the budget above.
+func (b *Below) spending(share agent.Budget) agent.Spending {
+	if b.Spent == nil {
+		s := agent.Spending{}
+		if b.Loop != nil {
+			b.Loop.Share = share
+			s = b.Loop.Usage(len(b.Loop.Rounds))
+		}
+		b.Spent = &s
+	}
+	return *b.Spent
+}
+
+// Usage is what the loop, and all agents below it, have used up before a round.
+func (l *Loop) Usage(round int) agent.Spending {
+	past := l.Past.Rounds()
+	if l.spent == nil {
+		first := agent.Spending{Budget: l.Definition.Budget.Within(l.Share)}
+		if l.Past != nil {
+			first = l.Past.spent
+		}
+		l.spent = []agent.Spending{first}
+	}
+	round = min(round, len(l.Rounds))
+	for n := past + len(l.spent) - 1; n < round; n++ {
+		s := l.asked(n)
+		shares := l.shares(n, ^uint64(0))
+		s.Used.Steps += int64(len(l.outcomes(n, ^uint64(0))))
+		for _, b := range l.Rounds[n].Below {
+			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
+		}
+		l.spent = append(l.spent, s)
+	}
+	return l.spent[round-past]
+}
+
+// asked is what was used up before a round, and by the call of its planner, which was decided. One that said nothing of
+// what it took keeps all that was reserved for it.
+func (l *Loop) asked(round int) agent.Spending {
+	s := l.Usage(round)
+	took := l.took(round)
+	if took.InputTokens+took.OutputTokens > 0 || s.Budget.Tokens == 0 {
+		s.Settle(agent.Reservation{}, took)
+		return s
+	}
+	if _, kept, err := l.request(round, s); err == nil { // else nobody was asked
+		s.Reserved += kept.Tokens
+		s.Settle(kept, took)
+	}
+	return s
+}
+
+// took is what the planner of a round says that its answer took, whether that could be used or not.
+func (l *Loop) took(round int) agent.Tokens {
+	x, err := l.answer(round)
+	if err == nil && x.answer != nil {
+		return x.answer.Usage
+	}
+	return agent.Took(l.Rounds[round].Answer)
+}
+
+// ShareOf is what each agent may use up that a record made ready in a round, whose planner has answered: it follows from
+// what was used up and promised by then, so it stays the same whatever happens later.
+func (l *Loop) ShareOf(round int, begun uint64) agent.Budget { return l.shares(round, begun)[begun] }
+
+// shares returns those of the agents below a round, by the records that made them ready, up to one of these.
+func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
+	below := slices.Clone(l.Rounds[round].Below)
+	if len(below) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(below, func(a, b *Below) int { return cmp.Compare(a.Begun, b.Begun) })
+	all, s := map[uint64]agent.Budget{}, l.asked(round)
+	before, own := s.Used.Steps, l.calls(round)
+	for first := 0; first < len(below) && below[first].Begun <= upTo; {
+		begun, n := below[first].Begun, 0
+		for first+n < len(below) && below[first+n].Begun == begun {
+			n++
+		}
+		now := s // of those that have begun, all that is over has left its rest
+		now.Used.Steps = before + max(own, int64(len(l.outcomes(round, begun))))
+		for _, b := range below[:first] {
+			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {
+				now.Promise(b.Budget.Within(share))
+			} else {
+				now.Return(agent.Budget{}, b.spending(share))
+			}
+		}
+		all[begun] = now.Share(int64(n))
+		first += n
+	}
+	return all
+}
+
+// tooMany refuses an answer that would make more calls than the budget has steps left. What a list has items is not known
+// before it runs: there, the budget is asked before the next round.
+func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
+	spent := l.Usage(round)
+	left := spent.Left().Steps
+	if x.answer == nil || left == 0 { // no bound
+		return nil
+	}
+	calls := l.calls(round)
+	left = max(left, 0)
+	if calls <= left {
+		return nil
+	}
+	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps count too", left)
+	if left == 0 {
+		hint = `answer with an "output" alone`
+	}
+	return []fault.Problem{{Code: fault.BudgetExceeded,
+		Message: fmt.Sprintf("this answer makes %d calls, and the budget leaves %d; nothing of it was run", calls, left), Hint: hint}}
+}
+
+// calls is how many calls the answer of a round makes, as far as that is known before it runs.
+func (l *Loop) calls(round int) (n int64) {
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return 0
+	}
+	_, rest := x.answer.Runs(l.Definition.Advance)
+	for i, c := range x.answer.Calls {
+		own := i
+		for x.answer.Calls[own].Within >= 0 {
+			own = x.answer.Calls[own].Within
+		}
+		s, settled := x.admits.Settled[i]
+		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
+			n++
+		}
+	}
+	return n
+}
+
+// Needs says what an agent needs to know of what is used up.
+type Needs struct {
+	// Bounds says that it has a budget that agents below count against, Tells that its planner may ask what they have cost.
+	Bounds, Tells bool
+}
+
+// NeedsOf returns those of a definition.
+func NeedsOf(d *agent.Definition) *Needs {
+	b := d.Budget
+	n := &Needs{Bounds: b.Steps != 0 || b.Tokens != 0 || b.CostUSD != 0}
+	for _, e := range d.Entries() {
+		n.Tells = n.Tells || e.Kind == agent.KindBuiltIn && strings.HasPrefix(e.Name, "process_")
+	}
+	return n
+}
+
+// exceeded is the error of an agent that has used up its budget.
+func (l *Loop) exceeded(what string) *fault.Error {
+	err := fault.New(fault.BudgetExceeded, "the budget of %s is used up", what)
+	if l.Share == (agent.Budget{}) {
+		return err.WithHint(`raise it in the agent's "budget", or let its planner see what is left: it stands in each request`)
+	}
+	return err.WithHint(`an agent called by another has a share of what that has left: raise "budget" above, or let fewer agents be called at once`)
+}
