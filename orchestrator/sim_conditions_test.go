@@ -13,7 +13,7 @@ func (t *truths) checkTaken(x *truth, a subjects.Attempt) {
 		return // looked at before, or what a tool is called with says it
 	}
 	id, _, _ := subjects.SplitItem(a.Step)
-	begun, err := reference.Begun(x.body, x.contracts(), x.decided)
+	begun, err := reference.Begun(x.text(), x.contracts(), x.decided)
 	if err != nil {
 		t.w.violate("I6", "the records of %s are those of no run: %v\n%s", x.id.ID, err, x.body)
 		return

@@ -372,6 +372,9 @@ func (w *world) quarrel() {
 		body := w.newPlan()
 		renamed := bytes.ReplaceAll(body, []byte("tool.0/x:y"), []byte(as))
 		w.truths.cases[plan.Digest(renamed)] = w.truths.cases[plan.Digest(body)]
+		if doc := w.truths.spoken[plan.Digest(body)]; doc != nil {
+			w.truths.spoken[plan.Digest(renamed)] = &spoken{bytes.ReplaceAll(doc.compiled, []byte("tool.0/x:y"), []byte(as)), doc.numbers}
+		}
 		if nested := w.truths.nested[plan.Digest(body)]; nested != nil {
 			w.truths.nested[plan.Digest(renamed)] = nested.Renamed("tool.0/x:y", as)
 			if parts := w.truths.parts[plan.Digest(body)]; parts != nil {

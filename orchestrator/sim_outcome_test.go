@@ -113,7 +113,7 @@ func (x *truth) cutShort() bool {
 func (t *truths) checkI6(x *truth, doc *outcome.Run) {
 	t.endedAsked(x, doc)
 	contracts := x.contracts()
-	want, err := reference.RunStopped(x.body, contracts, x.decided)
+	want, err := reference.RunStopped(x.text(), contracts, x.decided)
 	if err != nil {
 		t.w.violate("I6", "the records of %s are those of no run: %v\n%s", x.id.ID, err, x.body)
 		return
@@ -130,7 +130,7 @@ func (t *truths) checkI6(x *truth, doc *outcome.Run) {
 	if t.w.seed%2 > 0 || x.disturbed || x.stopped || x.plan.OnFailure == plan.Stop || x.once() || x.cutShort() {
 		return
 	}
-	want, err = reference.Run(x.body, contracts, t.cases[x.digest].Call)
+	want, err = reference.Run(x.text(), contracts, t.behaviour(x))
 	if err != nil {
 		panic(err)
 	}
@@ -138,6 +138,9 @@ func (t *truths) checkI6(x *truth, doc *outcome.Run) {
 		t.w.violate("I6", "alone with its tools: %s\n%s", problem, x.body)
 	}
 	t.w.stats["compared with the tools"]++
+	if x.spoken != nil {
+		t.w.stats["a plan in the state dialect compared with the tools"]++
+	}
 }
 
 // contracts are the frozen ones, as the reference interpreter wants them.

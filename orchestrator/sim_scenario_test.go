@@ -171,6 +171,9 @@ func (w *world) newPlan() []byte {
 	if w.nests() {
 		return w.newNested()
 	}
+	if w.speaksDialect() {
+		return w.newSpoken()
+	}
 	c := generated(w.seed/generatedFor, w.Int63n(generatedPlans))
 	body := c.Plan
 	if w.chance(5) {

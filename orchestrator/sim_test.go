@@ -143,6 +143,7 @@ var sometimes = []string{
 	"a plan in parts that is approved of", "an amendment of an approved plan waits", "an amendment of an approved plan in force",
 	"an amendment of an approved plan was asked for: approve, in force", "an amendment of an approved plan was asked for: reject, rejected",
 	"an amendment of an approved plan was asked for: expire, in force", "an amendment of an approved plan was asked for: expire, rejected",
+	"a plan in the state dialect", "a plan in the state dialect compared with the tools", "a result that does not fit the state",
 	"a run with plans within it", "a run with plans within it compared with the tools",
 	"a planner was asked", "a round was decided", "a round after another", "a round was made by two", "a part was stored", "a part was there already", "an agent compared with its script", "a word was heard", "an agent that was told something came to its end",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",

@@ -26,6 +26,7 @@ type truths struct {
 	cases   map[string]reference.Case    // by digest of the plan
 	nested  map[string]*reference.Nested // likewise, of those with plans within them
 	parts   map[string]*unfold.Unfolded  // likewise, of those that come in parts
+	spoken  map[string]*spoken           // likewise, of those in the state dialect
 	swayed  map[string]bool              // plans, by their digest, of a run of which something besides the tools had a say
 	agents  map[string]bool              // likewise, of those that call an agent
 	rounds  map[string][]byte            // records of rounds as they were made, by subject
@@ -58,6 +59,7 @@ type truth struct {
 	gen       uint64
 	submitted time.Time
 	body      []byte
+	spoken    *spoken // nil for a plan with steps
 	digest    string
 	plan      *plan.Plan // nil where it isn't valid
 	start     *wire.Start
@@ -90,7 +92,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, agents: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, agents: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -125,7 +127,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 			told: map[string]bool{}, words: newSimWords(), args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
 		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.simTemplatesOf()})
-		x.agent = t.agents[x.digest]
+		if x.agent, x.spoken = t.agents[x.digest], t.spoken[x.digest]; x.spoken != nil {
+			t.w.stats["a plan in the state dialect"]++
+		}
 		if x.amendments = t.amendmentsFor(x.digest); x.amendments != nil {
 			x.plan = x.amendments.wholeOf(t.w.templates.plans)
 			t.w.amends(x)
@@ -280,6 +284,11 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 			r.Error = err
 		}
 	}
+	bad := x.misfits(a.Step, &r)
+	if bad != nil {
+		r.Error = bad
+		t.w.stats["a result that does not fit the state"]++
+	}
 	t.checkI2(x, a, r.Error, step)
 	if owner && r.Error != nil && r.Error.Code == fault.OutcomeUnknown {
 		t.checkPatience(x, a, step, e.Time)
@@ -304,6 +313,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}, Blob: r.Handle != nil}
 	if w := wire.ParseResult(e.Header, e.Data); w.Error != nil {
 		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(step).AtMostOnce}
+	}
+	if bad != nil {
+		d.Reply.Err = &reference.Err{Code: string(bad.Code), Message: bad.Message}
 	}
 	if _, isItem, _ := x.plan.Find(a.Step); isItem && r.Error != nil && (r.Error.Hint != "" || owner && t.nested[x.digest] != nil) {
 		x.hinted = true

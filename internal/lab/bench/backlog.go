@@ -118,15 +118,8 @@ func (b *Backlog) restart(ctx context.Context, w *world, runs []*client.Run) (st
 		}
 	})
 	g.Go(func() error {
-		for _, r := range oneOfEach(runs) {
-			for {
-				if _, err := w.Client.Get(gctx, r.ID()); err == nil {
-					break
-				}
-				if err := wait(gctx, 20*time.Millisecond, start.Add(5*time.Minute)); err != nil {
-					return err
-				}
-			}
+		if err := w.answersForAll(gctx, runs, start.Add(5*time.Minute)); err != nil {
+			return err
 		}
 		b.AllAnswered = time.Since(start).Seconds()
 		return nil

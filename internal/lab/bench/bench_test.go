@@ -16,6 +16,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/bench"
+	"github.com/stepjet/stepjet/internal/programs"
 )
 
 func testEnv(t *testing.T) Env {
@@ -146,6 +147,29 @@ func TestBenchmarksAreReadForEachStep(t *testing.T) {
 	env.Stdin = strings.NewReader("PASS\n")
 	_, err = readCore(t.Context(), env, Config{}, Stamp{})
 	require.Error(t, err)
+}
+
+// Runs that wait, for a day and for people, come to their places in the short form too, and an orchestrator to them.
+func TestRunsThatWait(t *testing.T) {
+	t.Parallel()
+	env := testEnv(t)
+	require.NoError(t, programs.Build(env.Dir, "./cmd/lab"))
+	env.Command = []string{filepath.Join(env.Dir, "lab"), "bench", "role"}
+	config := Config{Scale: 0.02}
+	got, err := measureWaiting(t.Context(), env, config, Stamp{})
+	require.NoError(t, err)
+	x := got.(*Waiting)
+	require.Empty(t, x.Failed)
+	require.Positive(t, x.Alone.Rate)
+	require.Positive(t, x.Beside.Rate)
+	require.GreaterOrEqual(t, x.Beside.Records[0], float64(recordsOfADay*x.Runs))
+	require.Positive(t, x.Beside.MemoryMB[2])
+
+	got, err = measurePeople(t.Context(), env, config, Stamp{})
+	require.NoError(t, err)
+	p := got.(*People)
+	require.Empty(t, p.Failed)
+	require.GreaterOrEqual(t, p.Listed, p.Answered)
 }
 
 // A report holds every target, measured or not, and leaves what was written by hand.

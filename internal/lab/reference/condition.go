@@ -57,22 +57,60 @@ func cutCondition(s string) (*condition, string, error) {
 	if err != nil {
 		return nil, s, err
 	}
-	c := first
+	parts, ops := []*condition{first}, []string(nil)
 	for {
 		m := operatorRE.FindStringSubmatch(s)
 		if m == nil || slices.Contains(closers, m[1]) {
-			return c, s, nil
-		}
-		op := strings.NewReplacer("&&", "and", "||", "or").Replace(m[1])
-		if c != first && op != c.op || c == first && slices.Contains(operators, first.op) {
-			return nil, s, errCondition // which of the two binds more is not for this package
+			c, err := bound(parts, ops)
+			return c, s, err
 		}
 		next, rest, err := cutOperand(s[len(m[0]):])
 		if err != nil {
 			return nil, s, err
 		}
-		c, s = &condition{op: op, parts: []*condition{c, next}}, rest
+		parts, ops = append(parts, next), append(ops, strings.NewReplacer("&&", "and", "||", "or").Replace(m[1]))
+		s = rest
 	}
+}
+
+// bound puts operands and the operators between them together: "or" binds least, then "and". Of others that stand beside each
+// other it is not for this package which binds more.
+func bound(parts []*condition, ops []string) (*condition, error) {
+	alike := !slices.ContainsFunc(ops, func(op string) bool { return op != ops[0] })
+	for _, least := range []string{"or", "and"} {
+		if alike || !slices.Contains(ops, least) {
+			continue
+		}
+		var all []*condition
+		from := 0
+		for i := 0; i <= len(ops); i++ {
+			if i < len(ops) && ops[i] != least {
+				continue
+			}
+			c, err := bound(parts[from:i+1], ops[from:i])
+			if err != nil {
+				return nil, err
+			}
+			all, from = append(all, c), i+1
+		}
+		return inTurn(least, all), nil
+	}
+	if !alike || len(ops) > 0 && slices.Contains(operators, parts[0].op) {
+		return nil, errCondition
+	}
+	if len(ops) == 0 {
+		return parts[0], nil
+	}
+	return inTurn(ops[0], parts), nil
+}
+
+// inTurn is a op b op c, the first two of them first.
+func inTurn(op string, parts []*condition) *condition {
+	c := parts[0]
+	for _, next := range parts[1:] {
+		c = &condition{op: op, parts: []*condition{c, next}}
+	}
+	return c
 }
 
 func cutOperand(s string) (*condition, string, error) {

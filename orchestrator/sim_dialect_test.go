@@ -1,0 +1,123 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// In some worlds plans are written in the state dialect. The reference knows nothing of that: it is given what the plan is
+// compiled to, which internal/dialect compares with an interpreter of the dialect, and told which calls return something else
+// than a number where the schema of the state has one.
+
+// speaksDialect is whether this is such a world.
+func (w *world) speaksDialect() bool { return w.seed%7 == 2 }
+
+// spoken is a plan of the dialect.
+type spoken struct {
+	compiled []byte
+	numbers  map[string]bool // calls whose result has to be a number, by id
+}
+
+// misfit is the error of a call that returned a text for a number. Its message is the machine's, as it stands.
+const misfit = "what was returned does not fit the schema of the state: †state.n must be a number, not a string: \"text\""
+
+// newSpoken makes up a plan of the dialect: branches, alternatives, errors as data, and in worlds where all results are
+// small a schema.
+func (w *world) newSpoken() []byte {
+	held := w.knobs.blobs == 0 && w.chance(2)
+	doc := spoken{numbers: map[string]bool{}}
+	scripts := map[string]reference.Script{}
+	var calls []map[string]any
+	written := []string{"input.k"}
+	for i := range 2 + w.Intn(6) {
+		id, name := fmt.Sprint("c", i), simTools[w.Intn(len(simTools))]
+		place := pickOne(w, "n", "text", "user", "other")
+		c := map[string]any{"_tool": name, "_id": id, "_outputPath": "†state." + place}
+		script := reference.Script{Reply: reference.Reply{Body: []byte(pickOne(w, `{"x":1,"y":"z"}`, `"text"`, `null`, `7`))}}
+		if held && place == "n" {
+			if w.knobs.tools[name].Contract.Approval != "" { // what a person says in its place is held against it too
+				continue
+			}
+			doc.numbers[id] = true
+			script.Reply.Body = []byte(pickOne(w, `5`, `2.5`, `null`, `"text"`))
+		}
+		if w.chance(4) {
+			script.Failures = []reference.Err{{Code: "tool_failed", Message: "no", Retryable: w.chance(2)}}
+		}
+		if w.chance(3) {
+			c["_outputPath"] = "†state." + place + " || †state.error"
+		}
+		for k := range w.Intn(3) {
+			from := "†" + written[w.Intn(len(written))]
+			c[fmt.Sprint("a", k)] = pickOne(w, from, from, from+` || "none"`, from+" || †"+written[w.Intn(len(written))], "<${"+from+"}>")
+		}
+		if from := written[w.Intn(len(written))]; w.chance(4) && from != written[0] {
+			c["_if"] = "†" + from + pickOne(w, " != null", " == 7")
+		}
+		if i > 0 && w.chance(4) && len(calls) > 0 {
+			c["_after"] = calls[w.Intn(len(calls))]["_id"]
+		}
+		scripts[id] = script
+		calls = append(calls, c)
+		if written = append(written, "state."+place); strings.Contains(c["_outputPath"].(string), "error") {
+			written = append(written, "state.error.code")
+		}
+	}
+	if len(calls) == 0 {
+		return w.newSpoken()
+	}
+	body := map[string]any{"calls": calls, "input": map[string]any{"k": 1}}
+	if held {
+		body["state"] = map[string]any{"schema": map[string]any{"type": "object", "properties": map[string]any{
+			"n": map[string]any{"type": "number"}, "text": true, "user": true, "other": true, "error": map[string]any{},
+		}}}
+	}
+	if last := written[len(written)-1]; w.chance(3) {
+		body["output"] = map[string]any{"o": "†" + last, "k": "†input.k"}
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	// Whatever the text uses, it is of language 2: the reference is told so by a word of it that bounds nothing.
+	doc.compiled = []byte(`{"concurrency":10000,` + string(plan.Compiled(text)[1:]))
+	w.truths.spoken[plan.Digest(text)] = &doc
+	w.truths.cases[plan.Digest(text)] = reference.Case{Plan: doc.compiled, Scripts: scripts}
+	return text
+}
+
+// text is the plan as the reference reads it.
+func (x *truth) text() []byte {
+	if x.spoken != nil {
+		return x.spoken.compiled
+	}
+	return x.body
+}
+
+// misfits returns why the success of a call is none: it does not fit the schema of the state.
+func (x *truth) misfits(step string, r *wire.Result) *fault.Error {
+	if x.spoken == nil || !x.spoken.numbers[step] || r.Error != nil || !strings.HasPrefix(string(r.Body), `"`) {
+		return nil
+	}
+	err := fault.New(fault.StateInvalid, "%s", misfit)
+	err.Retryable = false
+	return err
+}
+
+// behaviour is what the tools do, as the reference is to see it.
+func (t *truths) behaviour(x *truth) reference.Behaviour {
+	c := t.cases[x.digest]
+	return func(step, name string, args []byte, attempt int) reference.Reply {
+		r := c.Call(step, name, args, attempt)
+		if x.spoken != nil && x.spoken.numbers[step] && r.Err == nil && strings.HasPrefix(string(r.Body), `"`) {
+			r = reference.Reply{Err: &reference.Err{Code: string(fault.StateInvalid), Message: misfit}}
+		}
+		return r
+	}
+}
