@@ -200,7 +200,7 @@ func (x *amending) discard(i int, at time.Time, out *Effects) {
 	case s.state.terminal():
 		s.discarded = discardedOver
 		return
-	case s.state == expanding || s.state == spread || s.state == entered || s.state.out() || s.state == closing || s.state == fitting:
+	case s.state == expanding || s.state == spread || s.state == entered || s.state.out() || s.state == closing || s.state == fitting || s.attempt > 0:
 		s.discarded = discardedOut
 	default:
 		s.discarded = discardedWaiting

@@ -25,6 +25,7 @@ func (r *Run) applyResult(rec *Record, out *Effects) {
 	}
 	switch {
 	case there && (r.calls[i].state.terminal() || r.calls[i].state != waiting && res.Attempt < int(r.calls[i].attempt)):
+	case there && r.calls[i].state.between() && res.Attempt == int(r.calls[i].attempt): // it has decided
 	case !there || r.calls[i].state == waiting || res.Attempt > int(r.calls[i].attempt):
 		if r.early == nil {
 			r.early = map[attemptKey]*Record{}
@@ -61,11 +62,16 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 	if awaits(r, i, res) {
 		return
 	}
+	res = mayAsk(r, i, res)
 	s.result = res
 	if !res.ByOwner {
 		s.executed++
 	}
 	switch {
+	case res.Asks != nil && r.halting(i): // nobody is asked any more
+		r.end(i, cancelled, rec.Time, out)
+	case res.Asks != nil:
+		inquire(r, i, res, rec.Time, out)
 	case res.Error == nil && s.state != expanding:
 		r.end(i, succeeded, rec.Time, out)
 	case res.Error == nil: // a for_each step itself is never executed: a record that nobody of ours wrote
@@ -109,7 +115,7 @@ func (r *Run) halting(i int) bool {
 
 func (r *Run) mayRetry(i int, res *Result) bool {
 	most, _ := r.policy(i)
-	return !r.halting(i) && r.calls[i].state != expanding && res.Error.Retryable && res.Error.Code.Retryable() && res.Attempt < most
+	return !r.halting(i) && r.calls[i].state != expanding && res.Error.Retryable && res.Error.Code.Retryable() && failures(r, res) < most
 }
 
 // policy returns the most attempts of a call and the pauses between them: its step's own over the frozen contract's.
@@ -121,7 +127,7 @@ func (r *Run) policy(i int) (attempts int, b tool.Backoff) {
 func (r *Run) retry(i int, rec *Record, out *Effects) {
 	s := &r.calls[i]
 	_, backoff := r.policy(i)
-	delay := max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
+	delay := max(backoff.Delay(failures(r, rec.Result), r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)
 	s.state, s.attempt, s.at = retrying, int32(rec.Result.Attempt+1), max(instantOf(rec.Time.Add(delay)), r.scopeOf(i).from)
 	r.send(i, s.at.time(), out)
 }

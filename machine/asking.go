@@ -76,6 +76,10 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 		return
 	}
 	i, _ := r.index(a.Call) // there is a question of it
+	if q.Asks != nil {
+		workerAnswered(r, i, q, a, rec.Time, out)
+		return
+	}
 	r.answered(i, q, a, rec.Time, out)
 }
 
@@ -103,8 +107,11 @@ func (r *Run) approves(q *Question) bool {
 
 // Unanswered is OnTimeout for a question. Of an amendment that is said by the plan, which it changes or in which it is.
 func Unanswered(r *Run, q *Question) string {
-	if q.Amendment != nil {
+	switch {
+	case q.Amendment != nil:
 		return onTimeout(r.root.base().Approval)
+	case q.Asks != nil:
+		return Expire
 	}
 	return r.OnTimeout(q.Call)
 }
@@ -154,7 +161,13 @@ func (r *Run) decideBy(i int, q *Question, at time.Time, out *Effects) {
 // refusal is the error of a call that was rejected, or not answered in time.
 func (r *Run) refusal(q *Question) *fault.Error {
 	a := q.answer
-	if a.Decision == Expire {
+	switch {
+	case a.Decision == Expire && q.Asks != nil:
+		err := fault.New(fault.Timeout, "nobody answered what the tool asks before the step's timeout was over").
+			WithHint("give the step a longer timeout, or none: it then waits as long as the run")
+		err.Retryable = false
+		return err
+	case a.Decision == Expire:
 		code := fault.Rejected
 		if q.Kind == outcome.Ask {
 			code = fault.Timeout

@@ -84,6 +84,8 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 			r.askDecision(d.call, out)
 		case s.state == expanding: // its items will be asked for, once they are known
 			s.expiring = true
+		case s.state == held: // its worker was answered: it will be asked for, once there is room
+			s.expiring = true
 		case s.state == spread && r.stepOf(d.call).Plan != nil: // by one record of its own
 			s.expiring = true
 			r.askDecision(d.call, out)

@@ -57,6 +57,9 @@ type Result struct {
 	// Handle says where the output lies, where it is not kept inline. Unless that was checked by who stored it, Body is
 	// its content all the same; Value is dropped.
 	Handle *outcome.Handle
+	// Asks is what its worker asks a person in the place of a result: the attempt is neither a success nor a failure then.
+	// nil for all else.
+	Asks *Asks
 	// Parts are what it is made of where it stands for an earlier round of an agent; nil for all else. It has no Value then.
 	Parts []Part
 	// Value is the JSON value that the output stands for, Size its length in bytes.

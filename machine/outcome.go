@@ -269,7 +269,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
 		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: int(s.executed), Ready: s.ready.time(), Decided: s.decided.time(),
-		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c), Discarded: s.discarded != notDiscarded,
+		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c), Answers: r.Inquiries(c), Discarded: s.discarded != notDiscarded,
 	}
 	if c.Item == 0 || p.Repeat != nil {
 		st.Attempts = r.executed(i)

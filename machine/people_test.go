@@ -29,7 +29,7 @@ type question struct {
 }
 
 // whatPeopleDid is what happens in some of the worlds that nothing stops.
-var whatPeopleDid = []string{"approve", "reject", "expire", "a value", "edited arguments", "a void answer", "late, and in time for the record", "nothing to show"}
+var whatPeopleDid = []string{"approve", "reject", "expire", "a value", "edited arguments", "a void answer", "late, and in time for the record", "nothing to show", "told its tool"}
 
 func newPeople() people {
 	return people{answers: map[question]bool{}, weighed: map[machine.Call]*machine.Told{}, did: map[string]int{}}
@@ -78,6 +78,28 @@ func (p *people) mayBegin(t testing.TB, w *world, m *machine.Run, c machine.Call
 		require.NotNil(t, told, "%s began, and nobody found out whether it may: %s", w.token(c), w.c.Plan)
 		require.True(t, approved(c) || !told.Holds && told.Error == nil, "%s began without an approval: %s", w.token(c), w.c.Plan)
 	}
+}
+
+// hears makes sure that an attempt is told what was answered to the question before it, and nothing else.
+func (p *people) hears(t testing.TB, w *world, m *machine.Run, key attempt) {
+	if !m.Open(key.Call, key.number) {
+		return // it was asked for twice, and is decided
+	}
+	q, a := m.Inquiry(key.Call)
+	asked := 0
+	for n := 1; n < key.number; n++ {
+		if w.c.Call(w.token(key.Call), "", nil, n).Asks {
+			asked = n
+		}
+	}
+	if asked == 0 {
+		require.Nil(t, q, "%s is told something, and has asked nothing: %s", w.token(key.Call), w.c.Plan)
+		return
+	}
+	require.NotNil(t, q, "attempt %d of %s is told nothing: %s", key.number, w.token(key.Call), w.c.Plan)
+	require.Equal(t, asked, q.Attempt)
+	require.Equal(t, w.c.Say(w.token(key.Call), "ask").Value, a.Value, "%s: %s", w.token(key.Call), w.c.Plan)
+	p.did["told its tool"]++
 }
 
 // consult lets something happen about what people are asked.
@@ -185,7 +207,7 @@ func (w *world) shown(m *machine.Run, q *machine.Question) bool {
 
 // show returns why there is nothing to show.
 func (w *world) show(m *machine.Run, q *machine.Question) *fault.Error {
-	if q.Step == machine.ThePlan {
+	if q.Step == machine.ThePlan || q.Asks != nil { // all that is asked stands in its record
 		return nil
 	}
 	r, values := w.plan.NewResolver().Fates(m.Fate), w.valuesOf(m)

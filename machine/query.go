@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // Settled reports whether what the records came to can't change any more by what is still being read: as long as a list
@@ -32,10 +33,19 @@ func (r *Run) Decided(c Call) *Result {
 	return r.calls[i].result
 }
 
+// MostAttempts returns how many attempts a call of such a contract may have where its policy says so many: those in which
+// its worker asks a person come on top.
+func MostAttempts(c *tool.Contract, policy int) int {
+	if c.Asks {
+		policy += MaxAsked
+	}
+	return max(policy, 1)
+}
+
 // MostAttempts returns how many attempts a step, or each of its items, may have. No later one is ever out.
 func (r *Run) MostAttempts(step int) int {
 	n, _ := r.policy(step)
-	return max(n, 1)
+	return MostAttempts(r.Contract(step), n)
 }
 
 // PlanAsks reports whether the plan has a person approve of a call before it begins: its step says so, one that it stands

@@ -28,6 +28,9 @@ type Question struct {
 	// Amendment is what is asked about, where it is that; Call then names the composite whose plan it changes. nil: the
 	// call itself, or the plan.
 	Amendment *Amendment
+	// Asks is what the worker of the call asks, and Attempt the one that ended with that; nil and 0 for what a plan asks.
+	Asks    *Asks
+	Attempt int
 
 	open     bool
 	expiring bool    // its time is over, and a record was asked for
@@ -68,6 +71,8 @@ const (
 func (q *Question) takes(a *Answer) bool {
 	whole := q.OfPlan()
 	switch {
+	case q.Asks != nil && len(a.Value) > MaxAnswer:
+		return false
 	case a.Error != nil:
 		return a.Decision == "" && a.Value == nil && a.Arguments == nil && !whole
 	case a.Decision == Reject || a.Decision == Expire:
@@ -86,6 +91,8 @@ type questions struct {
 	asked map[Call]*Question // of the calls that have one
 	// proposed are those about amendments, by the composite whose plan is changed: the last of each.
 	proposed map[Call]*Question
+	// inquiries are those of the workers of calls, in their order.
+	inquiries map[Call][]*Question
 	spent    map[string]int            // by token, the highest number of a void answer
 	inputs   map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
 	refused  *fault.Error              // why the plan was not approved
@@ -111,7 +118,7 @@ func (qs *questions) spend(name string, number int) {
 
 // closeQuestion ends the question of what came to its end otherwise.
 func (qs *questions) closeQuestion(c Call) {
-	if q := qs.asked[c]; q != nil {
+	if q := qs.Question(c); q != nil && q.Amendment == nil {
 		q.open = false
 	}
 }
@@ -143,6 +150,9 @@ func (qs *questions) Question(c Call) *Question {
 	if q := qs.asked[c]; q != nil && q.open {
 		return q
 	}
+	if q := qs.inquiry(c); q != nil && q.open {
+		return q
+	}
 	return nil
 }
 
@@ -155,10 +165,15 @@ func (qs *questions) Questions(each func(*Question)) {
 			}
 		}
 	}
+	for c := range qs.inquiries {
+		if q := qs.inquiry(c); q.open {
+			each(q)
+		}
+	}
 }
 
 // Asked reports whether anybody was ever asked.
-func (qs *questions) Asked() bool { return len(qs.asked)+len(qs.proposed) > 0 }
+func (qs *questions) Asked() bool { return len(qs.asked)+len(qs.proposed)+len(qs.inquiries) > 0 }
 
 // Answered returns the answer that counted for a call, and when it was recorded; nil where none did.
 func (qs *questions) Answered(c Call) (a *Answer, at time.Time) {
@@ -203,9 +218,12 @@ func accountOf(q *Question) *outcome.Answered {
 
 // waitsForPerson says what a call waits for that asks a person.
 func (qs *questions) waitsForPerson(c Call) string {
-	q := qs.asked[c]
+	q := qs.Question(c)
 	what := "an approval"
-	if q.Kind == outcome.Ask {
+	switch {
+	case q.Asks != nil:
+		what = "an answer to its tool"
+	case q.Kind == outcome.Ask:
 		what = "an answer"
 	}
 	if !q.Until.IsZero() {

@@ -75,7 +75,7 @@ func newWorld(t testing.TB, seed int64, o reference.Options) *world {
 		if k.PartialSuccess {
 			contracts[name].ErrorPropagation = tool.PartialSuccess
 		}
-		contracts[name].Approval = tool.Approval(k.Approval)
+		contracts[name].Approval, contracts[name].Asks = tool.Approval(k.Approval), k.Asks
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return &world{
@@ -206,7 +206,10 @@ func (w *world) execute(t testing.TB, m *machine.Run, key attempt) {
 	if reply.Err != nil {
 		res.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
 	}
-	if w.plan.Language > 1 && w.Intn(4) == 0 {
+	w.people.hears(t, w, m, key)
+	if reply.Asks {
+		res.Asks = &machine.Asks{Body: fmt.Appendf(nil, `{"question":"in attempt %d?"}`, key.number)}
+	} else if w.plan.Language > 1 && w.Intn(4) == 0 {
 		w.intoBlob(res)
 	}
 	w.create(machine.Record{Result: res})
@@ -478,7 +481,7 @@ func (w *world) decidedList() []reference.Decided {
 			continue
 		}
 		r := rec.Result
-		d := reference.Decided{Step: w.token(r.Call), ByOwner: r.ByOwner, Reply: reference.Reply{Body: r.Body, Text: r.Text}}
+		d := reference.Decided{Step: w.token(r.Call), ByOwner: r.ByOwner, Reply: reference.Reply{Body: r.Body, Text: r.Text, Asks: r.Asks != nil}}
 		if r.Handle != nil {
 			d.Blob, d.Reply.Body = true, w.blobs[r.Call]
 		}

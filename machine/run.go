@@ -76,6 +76,9 @@ func (s state) terminal() bool { return s >= succeeded }
 // asks reports whether a person is to answer first, or it is to be found out whether one is.
 func (s state) asks() bool { return s == asking || s == weighing }
 
+// between reports whether the last attempt of a call that had one is decided, and the next is not out yet.
+func (s state) between() bool { return s == asking || s == held }
+
 // out reports whether an attempt is to be decided by a record.
 func (s state) out() bool { return s == ready || s == retrying }
 
@@ -316,7 +319,7 @@ func (rec *Record) normalise() {
 	if rec.Told != nil {
 		res = rec.Told.Output
 	}
-	if res == nil || res.Error != nil || res.Value != nil {
+	if res == nil || res.Error != nil || res.Value != nil || res.Asks != nil {
 		return
 	}
 	if res.Handle != nil && res.Handle.Checked && res.Body == nil {
@@ -360,10 +363,14 @@ func (r *Run) begins(i int, at time.Time, out *Effects) {
 	r.launch(i, at, out)
 }
 
-// launch asks for the first attempt of a call that there is room for, or for the length of its list. Deadlines count
-// from here.
+// launch asks for the first attempt of a call that there is room for, or for the length of its list, or lets one go on
+// whose worker was answered. Deadlines count from the first.
 func (r *Run) launch(i int, at time.Time, out *Effects) {
 	s, due := &r.calls[i], at
+	if s.attempt > 0 { // its worker asked a person, and was answered
+		goOn(r, i, at, out)
+		return
+	}
 	s.state, s.attempt, s.ready, s.since = ready, 1, instantOf(at), r.seq
 	if from := r.scopeOf(i).from; from > s.ready {
 		s.at, due = from, from.time()

@@ -80,6 +80,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		return s.begin(t, d)
 	case "ok":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
+	case "asks":
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Asks: &machine.Asks{Body: []byte(d.Input)}, Worker: "w"}
 	case "fail":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
 	case "withdrawn":
@@ -302,10 +304,10 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 	contracts := map[string]*tool.Contract{}
 	for st := range p.All() {
 		attempts := 1
-		if st.Tool == "flaky" {
+		if st.Tool == "flaky" || st.Tool == "flakyasker" {
 			attempts = 3
 		}
-		contracts[st.Tool] = &tool.Contract{Approval: approvals[st.Tool], ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
+		contracts[st.Tool] = &tool.Contract{Approval: approvals[st.Tool], ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], Asks: strings.HasSuffix(st.Tool, "asker"), MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
 	}
 	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
 	s.run.Begin(&s.effects)
@@ -314,9 +316,9 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 
 // What tools of a name promise, where it isn't the default.
 var (
-	propagation = map[string]tool.Propagation{"partial": tool.PartialSuccess, "fast": tool.FailFast}
-	approvals   = map[string]tool.Approval{"guarded": tool.AlwaysApprove, "weighed": "$args.amount > 100"}
-	waits       = map[string]time.Duration{"impatient": 5 * time.Second}
+	propagation = map[string]tool.Propagation{"partial": tool.PartialSuccess, "fast": tool.FailFast, "fastasker": tool.FailFast}
+	approvals   = map[string]tool.Approval{"guarded": tool.AlwaysApprove, "guardedasker": tool.AlwaysApprove, "weighed": "$args.amount > 100"}
+	waits       = map[string]time.Duration{"impatient": 5 * time.Second, "impatientasker": 5 * time.Second}
 )
 
 func (s *scenario) answer() string {
@@ -382,6 +384,9 @@ func (s *scenario) answer() string {
 	}
 	for _, x := range s.effects.Dispatch {
 		fmt.Fprintf(&b, "dispatch %s attempt %d", token(x.Call), x.Attempt)
+		if q, a := s.run.Inquiry(x.Call); q != nil {
+			fmt.Fprintf(&b, " with %s to attempt %d", a.Value, q.Attempt)
+		}
 		if !x.At.IsZero() {
 			fmt.Fprintf(&b, " at +%s", x.At.Sub(epoch))
 		}

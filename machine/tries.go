@@ -8,7 +8,7 @@ import (
 )
 
 // Tries returns the attempts of a run's calls that had more than one decided, in their order, of which no call has more
-// than 20; nil where there are none. They stand in the records, so nothing is kept for it: it goes through all of them.
+// than 36; nil where there are none. They stand in the records, so nothing is kept for it: it goes through all of them.
 func Tries(r *Run) map[Call][]outcome.Try {
 	var all map[Call][]outcome.Try
 	for i := range r.log {
@@ -44,7 +44,9 @@ func counted(r *Run, res *Result) bool {
 }
 
 func tryOf(res *Result) outcome.Try {
-	t := outcome.Try{Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: int(res.Deliveries)}
+	t := outcome.Try{
+		Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: int(res.Deliveries), Asked: res.Asks != nil,
+	}
 	if !res.ByOwner {
 		t.Worker = res.Worker
 	}

@@ -136,6 +136,11 @@ func Stands(r *Run, c Call, digest string) (answer *Answer, account *outcome.Ans
 			return q.answer, accountOf(q), a
 		}
 	}
+	for _, q := range r.inquiries[c] {
+		if q.Digest == digest {
+			return q.answer, accountOf(q), nil
+		}
+	}
 	answer, _ = r.Answered(c)
 	return answer, r.AccountOf(c), nil
 }

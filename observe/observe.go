@@ -154,6 +154,8 @@ type Execute struct {
 	Delivered, Began, Ended time.Time
 	// Err is what the tool, or the worker for it, says went wrong.
 	Err *fault.Error
+	// Asked is whether the tool asks a person, in the place of a result.
+	Asked bool
 	// Left is whether no record is written, since the attempt is another worker's, or was decided.
 	Left bool
 }
@@ -172,6 +174,8 @@ type Record struct {
 	Bytes int64
 	// Err is nil for a success.
 	Err *fault.Error
+	// Asked is whether the attempt ended with a question of its worker to a person, whose answer begins the next.
+	Asked bool
 	// Again is whether another attempt follows, DeadLetter whether none does and the call is kept as a dead letter.
 	Again, DeadLetter bool
 }

@@ -166,6 +166,10 @@ func notTaken(code fault.Code, what string, bad *fault.Error) error {
 
 // checkValue checks a value that decides the step, beside the loop, and goes on.
 func (a *answering) checkValue(q *machine.Question) {
+	if q.Asks != nil {
+		a.tellWorker(q)
+		return
+	}
 	in, asks, digest := a.r.inputs(q.Call), q.Kind == outcome.Ask, ""
 	if f := a.r.start.Tools[a.r.step(q.Step).Tool]; f != nil && !asks {
 		digest = f.Digest
@@ -218,6 +222,29 @@ func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, diges
 			WithHint("a value takes the place of what the tool returns, so it fits its output schema")
 	}
 	return nil
+}
+
+// tellWorker checks what the worker of a call is to be told, and goes on. What it asked stands in the record.
+func (a *answering) tellWorker(q *machine.Question) {
+	asks, err := wire.ParseAsks(q.Asks.Body)
+	value, bad := plan.Output(a.asks.Value, false)
+	switch {
+	case err != nil: // of no record that was decoded here
+		a.refuse(err)
+		return
+	case bad != nil:
+		a.refuse(notTaken(fault.InvalidValue, "the value", bad))
+		return
+	case len(a.asks.Value) > machine.MaxAnswer:
+		a.refuse(fault.New(fault.TooLarge, "the answer has %d bytes, and a tool that asks is told %d at most", len(a.asks.Value), machine.MaxAnswer).
+			WithHint("hand large data on by a name or an address"))
+		return
+	}
+	if err := asks.Accepts(value); err != nil {
+		a.refuse(err)
+		return
+	}
+	a.record(q)
 }
 
 // record creates the record, and answers once some record of this number was read: none was yet. Where the run goes to

@@ -210,10 +210,7 @@ func needsOfAmendment(r *run, tools map[string]*wire.FrozenTool) (needs []string
 	if machine.Approves(r.machine) {
 		needs = append(needs, wire.ApprovedAmendments)
 	}
-	if !slices.Contains(r.start.Needs, wire.Notes) {
-		needs = append(needs, notesOf(tools)...)
-	}
-	return needs
+	return append(needs, slices.DeleteFunc(workersNeeds(tools), func(need string) bool { return slices.Contains(r.start.Needs, need) })...)
 }
 
 // closeScope records that an open scope is closed, since nobody amended it for as long as it waits.

@@ -210,6 +210,9 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 		Trace:  r.trace.Of(s.attempt),
 		Bucket: r.bucket(),
 	}
+	if s.step.MayAsk = machine.MayAsk(r.machine, d.Call); contract.Asks {
+		s.step.Reply = replyTo(r, d)
+	}
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, di.store.Shards())
 	}
@@ -222,6 +225,19 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 		return
 	}
 	di.weigh(f, di.send(di.ctx, s))
+}
+
+// replyTo returns what an attempt is told that its tool has asked; nil for nothing.
+func replyTo(r *run, d machine.Dispatch) *wire.Reply {
+	q, a := r.machine.Inquiry(d.Call)
+	if q == nil || q.Attempt >= d.Attempt {
+		return nil
+	}
+	asks, err := wire.ParseAsks(q.Asks.Body)
+	if err != nil { // of no record that was decoded here
+		return nil
+	}
+	return &wire.Reply{Attempt: q.Attempt, Answer: a.Value, State: asks.State}
 }
 
 // sendBeside resolves and publishes beside the loop what lies in blobs, or has to go into one. It returns the bytes

@@ -140,7 +140,7 @@ func (dr *driver) perform(r *run) {
 			if r.changes.hold(d) {
 				continue
 			}
-			if d.Attempt > 1 {
+			if again := r.machine.Decided(d.Call); d.Attempt > 1 && (again == nil || again.Asks == nil) {
 				dr.announcer.retry(r, d)
 			}
 			dr.dispatcher.offer(r, d, 0)
@@ -423,7 +423,12 @@ func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redacto
 		}
 	}
 	r.agents.heard(e.rec.Attempt, &w)
+	var asks *machine.Asks
+	if w.Asks != nil && w.Error == nil {
+		asks = &machine.Asks{Body: e.Data}
+	}
 	return &machine.Result{
+		Asks: asks,
 		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
 		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: interned(strings.TrimPrefix(w.Worker, ownerMark)), Started: w.Started, Ended: w.Ended,
 		Deliveries: int32(w.Deliveries),

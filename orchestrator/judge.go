@@ -201,17 +201,23 @@ func needsOf(tools map[string]*wire.FrozenTool) (needs []string) {
 			break
 		}
 	}
-	return append(needs, notesOf(tools)...)
+	return append(needs, workersNeeds(tools)...)
 }
 
-// notesOf returns the need of tools whose workers rely on notes; nil where none of some does.
-func notesOf(tools map[string]*wire.FrozenTool) []string {
+// workersNeeds returns what has to be known of what the workers of some tools do: that they rely on notes, and that they
+// ask people.
+func workersNeeds(tools map[string]*wire.FrozenTool) (needs []string) {
+	note, asks := false, false
 	for _, t := range tools {
-		if t.Contract.Note {
-			return []string{wire.Notes}
-		}
+		note, asks = note || t.Contract.Note, asks || t.Contract.Asks
 	}
-	return nil
+	if note {
+		needs = append(needs, wire.Notes)
+	}
+	if asks {
+		needs = append(needs, wire.Asking)
+	}
+	return needs
 }
 
 // badName finds a tenant or run id that no client of ours would have made.

@@ -95,6 +95,10 @@ func (qs *questions) tell(r *run, q machine.Question) {
 		return
 	}
 	doc.Tool = r.step(q.Step).Tool
+	if q.Asks != nil {
+		qs.tellOfWorker(r, q, doc)
+		return
+	}
 	in := r.inputs(q.Call)
 	in.gather(r) // for the text, whatever the arguments refer to
 	in.resolver = nil
@@ -113,6 +117,27 @@ func (qs *questions) tell(r *run, q machine.Question) {
 		}
 		qs.put(ctx, r, bucket, q, doc)
 	})
+}
+
+// tellOfWorker is tell for what the worker of a call asks. It all stands in its record.
+func (qs *questions) tellOfWorker(r *run, q machine.Question, doc *outcome.Question) {
+	asks, err := wire.ParseAsks(q.Asks.Body)
+	if err != nil { // of no record that was decoded here
+		qs.unshown(r, q, err)
+		return
+	}
+	doc.Attempt = q.Attempt
+	fillAsked(&asks.Asked, doc)
+	bucket := r.bucket()
+	qs.job(func(ctx context.Context) { qs.put(ctx, r, bucket, q, doc) })
+}
+
+// fillAsked fills in what a person is asked for.
+func fillAsked(a *tool.Asked, doc *outcome.Question) {
+	doc.Text, doc.Schema = a.Question, a.Schema
+	if len(a.Choices) > 0 {
+		doc.Choices, _ = json.Marshal(a.Choices) // they were read from JSON
+	}
 }
 
 // unshown records that there is nothing to show for a question, so that nobody can be asked.
@@ -153,14 +178,11 @@ func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outc
 		doc.Arguments = args
 		return err
 	}
-	asked, err := tool.ReadAsked(args)
+	question, err := tool.ReadAsked(args)
 	if err != nil {
 		return err
 	}
-	doc.Text, doc.Schema = asked.Question, asked.Schema
-	if len(asked.Choices) > 0 {
-		doc.Choices, _ = json.Marshal(asked.Choices) // they were read from JSON
-	}
+	fillAsked(question, doc)
 	return nil
 }
 

@@ -291,7 +291,7 @@ func (r *run) mostAttempts(s *plan.Step) int {
 		return 1
 	}
 	n, _ := t.Contract.Policy(s.Retry)
-	return max(n, 1)
+	return machine.MostAttempts(&t.Contract, n)
 }
 
 // rootCall is call for a step of the plan that was submitted.
@@ -495,7 +495,7 @@ func died(r *run, c machine.Call) (why *fault.Error, attempts int) {
 	if why == nil {
 		return nil, 0
 	}
-	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) {
+	if a, _ := r.machine.Answered(c); a != nil && !r.machine.Approved(c) || r.machine.Refused(c) {
 		return nil, 0 // a person decided it, or nobody did
 	}
 	switch why.Code {

@@ -105,8 +105,7 @@ func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, st
 	if x.early {
 		return
 	}
-	most, _ := x.contract(step).Policy(step.Retry)
-	if a.Number > most {
+	if most := x.most(a.Step, step); a.Number > most {
 		t.w.violate(invariant, "%s: the frozen contract allows %d attempts", a.MessageID(), most)
 	}
 	if a.Number == 1 {
@@ -134,6 +133,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	}
 	t.w.stats["dispatch"]++
 	t.checkAttempt("I3", x, a, step)
+	t.checkReply(x, m)
 	if x.agent {
 		t.agentDispatched(x, a)
 	} else {
@@ -305,7 +305,7 @@ func (t *truths) checkI7(a subjects.Attempt, step *wire.Step, args []byte) {
 	}
 	x.args[a.Step] = args
 	planned, _ := x.stepOf(a)
-	if x.effects[a.Step]++; x.effects[a.Step] > 1 && x.contract(planned).AtMostOnce {
+	if x.effects[a.Step]++; x.effects[a.Step] > 1+x.inquiries.count[a.Step] && x.contract(planned).AtMostOnce {
 		t.w.violate("I7", "%s of an at_most_once tool was executed %d times", a.Key(), x.effects[a.Step])
 	}
 }
@@ -323,6 +323,9 @@ func (t *truths) checkDead(x *truth, doc *outcome.Run) {
 		}
 		executed := st.Attempts > 0 || st.Error.Code == fault.Timeout || st.Error.Code == fault.WorkerLost || st.Error.Code == fault.OutcomeUnknown
 		if st.Answer != nil && st.Ready.IsZero() { // a person decided it, or nobody did in time
+			executed = false
+		}
+		if n := len(st.Answers); n > 0 && st.Answers[n-1].Decision != outcome.DecisionAnswered { // likewise, of what its tool asked
 			executed = false
 		}
 		key := subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(x.id, x.gen, st.ID))

@@ -79,7 +79,7 @@ func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 	if !known {
 		return
 	}
-	if most, _ := x.contract(step).Policy(step.Retry); a.Number > most {
+	if a.Number > x.most(a.Step, step) {
 		return
 	}
 	err := wire.AboveRun(e.Header, 1)

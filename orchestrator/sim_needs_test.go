@@ -29,7 +29,7 @@ func (w *world) knowledge(name string, life int) wire.Knowledge {
 	case !w.mixed():
 		return wire.Ours()
 	}
-	return wire.Knowledge{wire.LanguageTwo: {}, wire.StateSchema: {}, wire.ApprovedAmendments: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
+	return wire.Knowledge{wire.LanguageTwo: {}, wire.StateSchema: {}, wire.ApprovedAmendments: {}, wire.Asking: {}, simNeed: {In: func(body []byte) bool { return plan.Digest(body) < "8" }}}
 }
 
 // recorded lets all orchestrators hear, some time later, of what runs need.
@@ -49,7 +49,7 @@ func (w *world) recorded(names []string) {
 // assumed is what an orchestrator goes by.
 func (w *world) assumed(knows wire.Knowledge) wire.Knowledge {
 	if _, newer := knows[simNeed]; w.bug == ignoreNeeds && !newer {
-		return wire.Knowledge{simNeed: {}, wire.LanguageTwo: {}, wire.StateSchema: {}, wire.ApprovedAmendments: {}}
+		return wire.Knowledge{simNeed: {}, wire.LanguageTwo: {}, wire.StateSchema: {}, wire.ApprovedAmendments: {}, wire.Asking: {}}
 	}
 	return knows
 }

@@ -148,7 +148,7 @@ func (x *truth) contracts() map[string]reference.Contract {
 	contracts := map[string]reference.Contract{}
 	for name, f := range x.start.Tools {
 		contracts[name] = reference.Contract{
-			MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success", Approval: string(f.Contract.Approval),
+			MaxAttempts: f.Contract.MaxAttempts, PartialSuccess: f.Contract.ErrorPropagation == "partial-success", Approval: string(f.Contract.Approval), Asks: f.Contract.Asks,
 		}
 	}
 	return contracts

@@ -185,6 +185,9 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	if said.Refusal, said.Hint = x.refusal(step, a); a.Error != nil {
 		said.Err = &reference.Err{Code: string(a.Error.Code), Message: a.Error.Message, Hint: a.Error.Hint}
 	}
+	if t.inquiryAnswered(x, rec, a, said) {
+		return
+	}
 	x.decided = append(x.decided, reference.Decided{Step: rec.Step, Answer: said})
 	x.hinted = x.hinted || isItem && a.Error != nil && t.nested[x.digest] != nil
 	if x.answers == nil {

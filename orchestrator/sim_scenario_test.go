@@ -105,7 +105,7 @@ func (w *world) register(name string, revision uint64) {
 		Mode: tool.FanOutBounded, Limit: pickOne(w, 1, 2, 5, 40), MaxAttempts: 1 + w.Intn(3), Timeout: 3 * time.Second, ErrorPropagation: pickOne(w, tool.FailFast, tool.PartialSuccess),
 		Backoff: tool.Backoff{Initial: 250 * time.Millisecond, Max: time.Second, Jitter: 0.5},
 	}
-	c.Approval = w.approval(name)
+	c.Approval, c.Asks = w.approval(name), w.inquiring()
 	if w.chance(5) {
 		c.AtMostOnce, c.MaxAttempts = true, 1
 	}

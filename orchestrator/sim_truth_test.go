@@ -86,6 +86,7 @@ type truth struct {
 	amendments *simAmendments           // of a plan that comes in parts
 	words      *simWords
 	spent      simSpent
+	inquiries  *inquiries // of its tools
 	document   []byte
 	outcome    []byte // that history was given
 }
@@ -124,7 +125,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		x := &truth{
 			id: rec.Run, gen: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data), records: map[string]map[int]*fault.Error{},
 			succeeded: map[string]bool{}, final: map[string]bool{}, out: map[string]map[int]bool{}, effects: map[string]int{},
-			told: map[string]bool{}, words: newSimWords(), args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
+			told: map[string]bool{}, words: newSimWords(), inquiries: newInquiries(), args: map[string][]byte{}, readBacks: map[string]time.Duration{}, planChecks: map[string]time.Duration{},
 		}
 		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.simTemplatesOf()})
 		if x.agent, x.spoken = t.agents[x.digest], t.spoken[x.digest]; x.spoken != nil {
@@ -279,7 +280,11 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		r.Body = t.w.blobs[r.Handle.Name]
 	}
 	owner := strings.HasPrefix(r.Worker, ownerMark)
-	if r.Error == nil {
+	contract := x.contract(step)
+	switch {
+	case r.Asks != nil:
+		r.Error = t.inquiry(x, a, &contract)
+	case r.Error == nil:
 		if _, err := plan.Output(r.Body, r.Text); err != nil {
 			r.Error = err
 		}
@@ -297,20 +302,20 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		x.records[a.Step] = map[int]*fault.Error{}
 	}
 	x.records[a.Step][a.Number] = r.Error
-	most, _ := x.contract(step).Policy(step.Retry)
 	switch {
+	case r.Error == inquired:
 	case r.Error == nil:
 		x.succeeded[a.Step], x.final[a.Step] = true, true
 		if x.agent && a.Tool == simPlanner {
 			t.plannerRecorded(x, a)
 		}
-	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= most:
+	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= x.most(a.Step, step):
 		x.final[a.Step] = true
 	}
 	if owner && r.Error != nil && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
 		x.disturbed = true
 	}
-	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text}, Blob: r.Handle != nil}
+	d := reference.Decided{Step: a.Step, ByOwner: owner, Reply: reference.Reply{Body: r.Body, Text: r.Text, Asks: r.Asks != nil}, Blob: r.Handle != nil}
 	if w := wire.ParseResult(e.Header, e.Data); w.Error != nil {
 		d.Reply.Err = &reference.Err{Code: string(w.Error.Code), Message: w.Error.Message, Retryable: w.Error.Retryable && !x.contract(step).AtMostOnce}
 	}

@@ -161,6 +161,10 @@ func (h *hand) execute(m *message, step *wire.Step, args []byte) (r wire.Result,
 		r.Error = &fault.Error{Code: fault.Code(reply.Err.Code), Message: reply.Err.Message, Retryable: reply.Err.Retryable}
 		return r, false
 	}
+	if reply.Asks {
+		r.Asks = asksOf(m.attempt.MessageID())
+		return r, false
+	}
 	r.Body, r.Text = reply.Body, reply.Text
 	return r, false
 }
@@ -171,7 +175,7 @@ func (h *hand) answer(m *message, step *wire.Step, r wire.Result, disturbed bool
 	if h.w.bug == ackFirst {
 		h.ack(m)
 	}
-	if r.Error == nil && h.w.chance(h.w.knobs.blobs) {
+	if r.Error == nil && r.Asks == nil && h.w.chance(h.w.knobs.blobs) {
 		name := m.attempt.BlobName(h.name + strconv.Itoa(int(h.w.number)))
 		var handle *outcome.Handle
 		for err := error(fault.New(fault.Timeout, "")); err != nil; {

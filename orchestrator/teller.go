@@ -71,7 +71,7 @@ func (t teller) record(r *run, rec *machine.Record, now time.Time) {
 	e := observe.Record{
 		Attempt: observedAttempt(&a, r.trace), Worker: x.Worker, ByOwner: x.ByOwner, Ready: r.machine.Step(x.Call, now).Ready,
 		Started: x.Started, Ended: x.Ended, Recorded: rec.Time, Bytes: x.Size, Err: x.Error,
-		Again: r.machine.Wanted(x.Call, x.Attempt+1),
+		Again: r.machine.Wanted(x.Call, x.Attempt+1), Asked: x.Asks != nil,
 	}
 	if e.Err != nil && !e.Again {
 		why, _ := died(r, x.Call)

@@ -372,6 +372,10 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"answer":`...)
 		b = appendValue(b, s.Answer)
 	}
+	if len(s.Answers) > 0 {
+		b = append(b, `,"answers":`...)
+		b = appendValue(b, s.Answers)
+	}
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)
 	b = appendSteps(b, `,"items":`, s.Items)

@@ -207,6 +207,8 @@ type Try struct {
 	ToolCode string     `json:"tool_code,omitempty"`
 	// Deliveries is how often it was handed to a worker, where that was more than once.
 	Deliveries int `json:"deliveries,omitempty"`
+	// Asked is whether it ended with a question of the worker to a person.
+	Asked bool `json:"asked,omitempty"`
 }
 
 // Step is one step of a Run document.
@@ -246,6 +248,8 @@ type Step struct {
 	Revision int `json:"revision,omitempty"`
 	// Answer is what a person said who was asked before it, or by it.
 	Answer *Answered `json:"answer,omitempty"`
+	// Answers are what people said whom its worker asked in the middle of a call, in their order.
+	Answers []*Answered `json:"answers,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
 	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`

@@ -14,7 +14,8 @@ type QuestionKind string
 const (
 	// Approval asks whether a step, or the whole plan, may begin.
 	Approval QuestionKind = "approval"
-	// Ask asks for a value: the result of a step that calls the tool "ask".
+	// Ask asks for a value: the result of a step that calls the tool "ask", or what the worker of a step's tool asks for in
+	// the middle of a call.
 	Ask QuestionKind = "ask"
 )
 
@@ -39,6 +40,8 @@ type Question struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Blob      *Handle         `json:"blob,omitempty"`
 	Items     int             `json:"items,omitempty"`
+	// Attempt is the one that ended with the question of its worker; 0 where the plan asks.
+	Attempt int `json:"attempt,omitempty"`
 	// Revision is the number of the amendment that is asked about, 0 where it is the step or the plan itself. Step then
 	// names the step whose plan is changed, "=" for that of the run; Change is what is changed, as it stands in the request;
 	// By asked for it, for Reason.

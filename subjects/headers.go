@@ -51,7 +51,12 @@ const (
 	HeaderBucket = "Stepjet-Bucket"
 	// HeaderHead, on the document of a finished run: what a list shows of it, as JSON; absent from an older orchestrator.
 	HeaderHead = "Stepjet-Head"
-	// HeaderStatus, on a result: StatusOK or StatusError.
+	// HeaderMayAsk, on a step: how many more questions the tool's worker may ask a person; without it none.
+	HeaderMayAsk = "Stepjet-May-Ask"
+	// HeaderAnswer, on a step whose tool has asked in an earlier attempt: what was answered, as JSON. The message has
+	// AnsweredVersion.
+	HeaderAnswer = "Stepjet-Answer"
+	// HeaderStatus, on a result: StatusOK, StatusError or StatusAsks.
 	HeaderStatus = "Stepjet-Status"
 	// HeaderKeys, on the registration of a tool, beside HeaderWorker: the ids of the keys with which the worker opens
 	// sealed secrets, separated by commas; "none" where it holds none.
@@ -101,6 +106,10 @@ const PermittedVersion = "3"
 // whose handle names a declared tenant's bucket, and the start of a run whose results lie in one.
 const BucketVersion = "3"
 
+// AnsweredVersion is the version of a step with an answer to its tool: a worker that does not know of that would call the
+// tool from the beginning.
+const AnsweredVersion = "4"
+
 // NeedsVersion is the version of a start, or of an entry of the registry, that says what must be known to go on with
 // it: who knows only lower ones doesn't look for that.
 const NeedsVersion = "4"
@@ -109,4 +118,6 @@ const NeedsVersion = "4"
 const (
 	StatusOK    = "ok"
 	StatusError = "error"
+	// StatusAsks is that of an attempt whose worker asks a person, in a run that needs "asks".
+	StatusAsks = "asks"
 )

@@ -55,6 +55,8 @@ type Contract struct {
 	WholeRequest bool
 	// Note says that the tool's workers rely on what they noted of an attempt.
 	Note bool
+	// Asks says that the tool's workers may ask a person in the middle of a call.
+	Asks bool
 }
 
 // Policy returns how often a step of this tool is attempted and how long to wait in between, where its plan says r (nil
@@ -107,6 +109,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		Approval:         o.Approval,
 		WholeRequest:     o.Request == WholeRequest,
 		Note:             o.Note,
+		Asks:             o.Asks,
 	}
 	c.Limit = o.limit(c.Mode)
 	c.WaitTimeout = time.Duration(o.WaitTimeoutMS) * time.Millisecond
@@ -133,7 +136,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 	}
 	c.Backoff = c.Backoff.filled()
 	if !d.Hosted() { // its steps are tried again, and the first item that fails counts
-		c.MaxAttempts, c.ErrorPropagation = 1, FailFast
+		c.MaxAttempts, c.ErrorPropagation, c.Asks = 1, FailFast, false
 	}
 	return c
 }
@@ -208,6 +211,7 @@ type contractJSON struct {
 	Approval         Approval      `json:"approval,omitempty"`
 	Request          RequestForm   `json:"request,omitempty"`
 	Note             bool          `json:"note,omitempty"`
+	Asks             bool          `json:"asks,omitempty"`
 }
 
 // MarshalJSON writes the contract; durations are milliseconds.
@@ -217,7 +221,7 @@ func (c Contract) MarshalJSON() ([]byte, error) {
 		request = WholeRequest
 	}
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request, c.Note})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request, c.Note, c.Asks})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -231,7 +235,7 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
 		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
 		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
-		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest, Note: in.Note,
+		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest, Note: in.Note, Asks: in.Asks,
 	}
 	return nil
 }

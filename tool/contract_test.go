@@ -101,6 +101,7 @@ func TestContractRoundTrip(t *testing.T) {
 		  "batch":{"argument":"i","max_items":2,"max_wait_ms":7},"backoff":{"jitter":0.25,"max_ms":100},"wait_timeout_ms":1500}}`,
 		`{"name":"a","x-orchestration":{"request":"whole"}}`,
 		`{"name":"a","x-orchestration":{"note":true}}`,
+		`{"name":"a","x-orchestration":{"asks":true}}`,
 	} {
 		c := contractOf(t, raw)
 		c.Context = tool.ContextFilter{Filter: tool.AllowKeys, Keys: []string{"tenantId"}}
@@ -177,6 +178,8 @@ func TestContradictionsHaveHints(t *testing.T) {
 		"wait over a week":            {`{"wait_timeout_ms":604800001}`, "wait_timeout_ms: must be a whole number from 1 to 604800000", ""},
 		"request in halves":           {`{"request":"half"}`, `request: "half" is none of whole`, ""},
 		"note of a yes":               {`{"note":"yes"}`, "note: must be true or false", ""},
+		"asks of a yes":               {`{"asks":"yes"}`, "asks: must be true or false", ""},
+		"asks of a batch":             {`{"asks":true,"batch":{"argument":"items","max_items":5}}`, "asks: a call in a batch can't wait", "leave asks out"},
 		"notes of a batch":            {`{"note":true,"batch":{"argument":"items","max_items":5}}`, "note: a call in a batch has no note", "leave note out"},
 		"wait of nothing":             {`{"wait_timeout_ms":0}`, "wait_timeout_ms: must be", ""},
 		"waits less than its batch":   {`{"wait_timeout_ms":20,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`, "wait_timeout_ms: 20 is less than the 50 ms", "lower batch.max_wait_ms"},
@@ -246,6 +249,7 @@ func TestContractForm(t *testing.T) {
 	require.NotContains(t, string(plain), "wait_timeout_ms")
 	require.NotContains(t, string(plain), "request")
 	require.NotContains(t, string(plain), "note")
+	require.NotContains(t, string(plain), "asks")
 	whole, err := json.Marshal(contractOf(t, `{"name":"a","x-orchestration":{"request":"whole"}}`))
 	require.NoError(t, err)
 	require.Contains(t, string(whole), `"request":"whole"`)

@@ -170,6 +170,9 @@ func (o Orchestration) checkBatch(d *Definition) error {
 	if o.Note {
 		return badField("note", "a call in a batch has no note of its own").withHint("leave note out, or batch")
 	}
+	if o.Asks {
+		return badField("asks", "a call in a batch can't wait for a person").withHint("leave asks out, or batch")
+	}
 	switch {
 	case b.Argument == "":
 		return badField("batch.argument", "is missing: which property of the input takes the items?")

@@ -64,6 +64,9 @@ type Orchestration struct {
 	// Note says that the tool's workers rely on what they noted of an attempt: who goes on with its runs has to know of
 	// notes.
 	Note bool `json:"note,omitempty"`
+	// Asks says that the tool's workers may ask a person in the middle of a call, which then waits for the answer without a
+	// worker: who goes on with its runs has to know of that.
+	Asks bool `json:"asks,omitempty"`
 	// Extra are fields that this version doesn't know; they are kept as they came.
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -92,7 +95,7 @@ type Retry struct {
 var (
 	orchestrationFields = []string{
 		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
-		"batch", "delivery", "approval", "request", "note",
+		"batch", "delivery", "approval", "request", "note", "asks",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -118,6 +121,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 		Request:          RequestForm(f.oneOf("request", string(WholeRequest))),
 	}
 	f.decode("note", &o.Note, "true or false")
+	f.decode("asks", &o.Asks, "true or false")
 	f.decode("backoff", &o.Backoff, "an object")
 	f.decode("retry", &o.Retry, "an object")
 	f.decode("batch", &o.Batch, "an object")

@@ -80,9 +80,13 @@ const OnlyGroups = "only-groups"
 // a note's record is nobody's.
 const Notes = "note"
 
+// Asking is the need of a run with a tool whose workers may ask a person (x-orchestration.asks): to an orchestrator of before
+// such a record is one that failed.
+const Asking = "asks"
+
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Replan: {}, Permissions: {}, OnlyGroups: {}, Notes: {}}
+	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Replan: {}, Permissions: {}, OnlyGroups: {}, Notes: {}, Asking: {}}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

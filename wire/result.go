@@ -18,6 +18,7 @@ import (
 // Result is the record that decides an attempt. Body is the tool's output where Error is nil, else ignored.
 type Result struct {
 	Error          *fault.Error
+	Asks           *Asks // a person is asked in the place of a result; nil for none. Then Body is ignored too
 	Body           []byte
 	Handle         *outcome.Handle // where the body lies in the object store
 	Text           bool            // the body is text/plain: it becomes a JSON string
@@ -34,8 +35,11 @@ type Result struct {
 func (r Result) Message() (nats.Header, []byte) {
 	h := newHeader()
 	status := subjects.StatusOK
-	if r.Error != nil {
+	switch {
+	case r.Error != nil:
 		status = subjects.StatusError
+	case r.Asks != nil:
+		status = subjects.StatusAsks
 	}
 	h.set(subjects.HeaderStatus, status)
 	if r.Worker != "" {
@@ -55,6 +59,9 @@ func (r Result) Message() (nats.Header, []byte) {
 			body, _ = json.Marshal(&short)
 		}
 		return h.Header, body
+	}
+	if r.Asks != nil {
+		return h.Header, r.Asks.body()
 	}
 	if r.Text {
 		h.set(subjects.HeaderContentType, "text/plain")
@@ -97,9 +104,12 @@ func ParseCleanResult(h nats.Header, body []byte, codes Codes, redactor func() *
 		r.Error = redactor().Error(ParseError(body, codes))
 		r.Error.Message, r.Error.Hint = text.Clip(r.Error.Message, 16<<10), text.Clip(r.Error.Hint, 4096)
 		return r
+	case subjects.StatusAsks:
+		r.Asks, r.Error = ParseAsks(body)
+		return r
 	default:
 		r.Error = fault.New(fault.ToolTerminal, "the worker sent the unknown status %q", text.Clip(status, 64)).
-			WithHint("%s is %q or %q", subjects.HeaderStatus, subjects.StatusOK, subjects.StatusError)
+			WithHint("%s is %q, %q or %q", subjects.HeaderStatus, subjects.StatusOK, subjects.StatusError, subjects.StatusAsks)
 		return r
 	}
 	handle, err := getHandle(h)

@@ -50,7 +50,7 @@ func TestSealedContextRaisesTheVersion(t *testing.T) {
 	require.Equal(t, sealed, back.Context)
 	open := sealed.Only(func(k string) bool { return k == "user" })
 	require.Equal(t, "1", wire.Step{Result: "r", Key: "k", Attempt: 1, Context: open}.Header()[subjects.HeaderVersion][0], "a step without them is for all workers")
-	require.False(t, wire.KindStep.Known(nats.Header{subjects.HeaderVersion: {"4"}}))
+	require.False(t, wire.KindStep.Known(nats.Header{subjects.HeaderVersion: {"5"}}))
 
 	r := wire.RunContext{All: open, Steps: map[string]wire.Context{"s": sealed}}
 	plan := nats.Header{}

@@ -27,6 +27,8 @@ type Step struct {
 	Handle     *outcome.Handle
 	Bucket     string  // that a large result is put into; empty for that of all tenants that are not declared
 	Context    Context // out-of-band, for the tool's eyes only
+	MayAsk     int     // how many questions the worker may ask a person; 0 for none
+	Reply      *Reply  // to what it asked last; nil for none
 	Trace      Trace
 }
 
@@ -57,6 +59,12 @@ func (s Step) Header() nats.Header {
 	if h.setHandle(s.Handle); s.Handle != nil && s.Handle.Bucket != "" {
 		h.Header[subjects.HeaderVersion] = bucketVersion
 	}
+	if s.MayAsk > 0 {
+		h.set(subjects.HeaderMayAsk, strconv.Itoa(s.MayAsk))
+	}
+	if s.Reply.set(&h); s.Reply != nil {
+		h.Header[subjects.HeaderVersion] = []string{subjects.AnsweredVersion}
+	}
 	s.Trace.set(&h)
 	return h.Header
 }
@@ -84,6 +92,12 @@ func ParseStep(h nats.Header) (Step, error) {
 	}
 	if ms, err := strconv.ParseInt(get(h, subjects.HeaderTimeout), 10, 64); err == nil && ms > 0 {
 		s.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	if n, err := strconv.Atoi(get(h, subjects.HeaderMayAsk)); err == nil && n > 0 {
+		s.MayAsk = n
+	}
+	if s.Reply, err = replyOf(h); err != nil {
+		return s, err
 	}
 	s.Handle, err = getHandle(h)
 	return s, err

@@ -51,8 +51,8 @@ var versions = [...]uint64{
 	KindStop:       1 << 1,
 	KindTold:       1 << 1,
 	KindAnswered:   1 << 1,
-	KindAmend:      1<<1 | 1<<4,        // 4: of a plan that was submitted for an approval
-	KindStep:       1<<1 | 1<<2 | 1<<3, // 3: arguments in the bucket of a declared tenant
+	KindAmend:      1<<1 | 1<<4,               // 4: of a plan that was submitted for an approval
+	KindStep:       1<<1 | 1<<2 | 1<<3 | 1<<4, // 3: arguments in the bucket of a declared tenant; 4: an answer to its tool
 	KindRequest:    1 << 1,
 	KindAnswer:     1<<1 | 1<<3, // 3: a handle that names such a bucket; there is no version between
 	KindEvent:      1 << 1,

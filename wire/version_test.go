@@ -16,7 +16,7 @@ import (
 func TestVersionsAreOfAKind(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[wire.Kind][]int{
-		wire.KindPlan: {0, 1, 2, 3, 4}, wire.KindStart: {0, 1, 2, 3, 4}, wire.KindStop: {0, 1}, wire.KindStep: {0, 1, 2, 3}, wire.KindRequest: {0, 1},
+		wire.KindPlan: {0, 1, 2, 3, 4}, wire.KindStart: {0, 1, 2, 3, 4}, wire.KindStop: {0, 1}, wire.KindStep: {0, 1, 2, 3, 4}, wire.KindRequest: {0, 1},
 		wire.KindAnswer: {0, 1, 3}, wire.KindEvent: {0, 1}, wire.KindOutcome: {0, 1, 3}, wire.KindDeadLetter: {0, 1, 3}, wire.KindBlob: {0, 1},
 		wire.KindGathering: {0, 1}, wire.KindSealingKey: {0, 1, 2},
 	} {

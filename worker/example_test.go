@@ -113,25 +113,38 @@ func demo(tools func(*worker.Worker), tool string, calls ...string) {
 	go func() { ended <- w.Run(ctx) }()
 	<-w.Ready()
 	for i, args := range calls {
-		fmt.Println(call(ctx, store, tool, i+1, args))
+		r := call(ctx, store, tool, i+1, args, nil)
+		if r.Asks != nil { // somebody chooses the first
+			choices, _ := json.Marshal(r.Asks.Choices)
+			fmt.Printf("asks: %s %s\n", r.Asks.Question, choices)
+			r = call(ctx, store, tool, i+1, args, &wire.Reply{Attempt: 1, Answer: r.Asks.Choices[0], State: r.Asks.State})
+		}
+		fmt.Println(said(r))
 	}
 	cancel()
 	check(<-ended)
 }
 
-// call sends a step and waits for its record.
-func call(ctx context.Context, store *kv.Store, tool string, n int, args string) string {
+// call sends a step and waits for its record. reply is to what it asked; nil for nothing.
+func call(ctx context.Context, store *kv.Store, tool string, n int, args string, reply *wire.Reply) wire.Result {
 	a := subjects.Attempt{Run: subjects.NewRun("default", "order-42"), Generation: 1, Tool: tool, Step: fmt.Sprint("s", n), Number: 1}
+	if reply != nil {
+		a.Number = 2
+	}
 	record := subjects.StepRecord(a, store.Ledger.Shards())
 	sub, err := store.Conn().SubscribeSync(record)
 	check(err)
 	registered, err := store.Registry.Tool(ctx, tool)
 	check(err)
-	h := wire.Step{Result: record, Key: a.Key(), Attempt: a.Number}.Header()
+	h := wire.Step{Result: record, Key: a.Key(), Attempt: a.Number, MayAsk: 16, Reply: reply}.Header()
 	store.Queue.DispatchAsync(ctx, kv.Dispatch{Attempt: a, Shard: registered.Shard, Header: h, Body: []byte(args)}, check)
 	m, err := sub.NextMsgWithContext(ctx)
 	check(err)
-	r := wire.ParseResult(m.Header, m.Data)
+	return wire.ParseResult(m.Header, m.Data)
+}
+
+// said puts a record into words.
+func said(r wire.Result) string {
 	if r.Error == nil && r.Type != "" {
 		return fmt.Sprintf("%s (a %s; a planner reads %q)", r.Body, r.Type, r.Planner)
 	}

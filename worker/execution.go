@@ -202,9 +202,12 @@ func (x *execution) call() {
 // returned decides the attempt by what the handler returned.
 func (x *execution) returned(out Output, err error) {
 	x.workDone()
+	var asks *inquiry
 	switch {
 	case err == nil:
 		x.succeed(out)
+	case errors.As(err, &asks):
+		x.decide(wire.Result{Asks: asks.asks})
 	case x.lost.Load() || errors.Is(context.Cause(x.base), ErrDraining):
 		x.drop(false) // the error is ours, not the tool's: another worker will do better
 	default:

@@ -121,7 +121,7 @@ func (x *execution) shrink() {
 	}
 	short := *f
 	short.Message, short.Hint, short.Details = text.Clip(f.Message, 200), "", nil
-	x.result.Error, x.result.Body = &short, nil
+	x.result.Error, x.result.Body, x.result.Asks = &short, nil, nil
 }
 
 // settle ends the execution's decision: the lease is given back (ack), now or when the handler has returned, or left to

@@ -24,7 +24,7 @@ func (t teller) execute(x *execution, left bool) {
 			Step: x.info.Step, Tool: x.info.Tool, Number: x.info.Attempt,
 		},
 		Worker: x.info.Worker, Delivery: x.info.Delivery, Delivered: x.taken, Ended: time.Now(),
-		Err: x.result.Error, Left: left,
+		Err: x.result.Error, Asked: x.result.Asks != nil, Left: left,
 	}
 	if at := x.began.Load(); at != 0 {
 		e.Began = e.Ended.Add(-time.Duration(x.e.clock.since(e.Ended) - at))

@@ -35,6 +35,7 @@ func terms(c *tool.Contract, tenants []string) []part {
 		{"error propagation", string(c.ErrorPropagation)},
 		{"request", requestWords(c.WholeRequest)},
 		{"notes", noteWords(c.Note)},
+		{"questions", asksWords(c.Asks)},
 		{"context", contextWords(c.Context)},
 		{"tenants", cmp.Or(strings.Join(tenants, ", "), "all")},
 	}
@@ -52,6 +53,13 @@ func noteWords(relied bool) string {
 		return "relied on"
 	}
 	return "none needed"
+}
+
+func asksWords(may bool) string {
+	if may {
+		return "it may ask a person in the middle of a call"
+	}
+	return "none"
 }
 
 func requestWords(whole bool) string {

@@ -55,6 +55,8 @@ type Case struct {
 type Script struct {
 	// Failures are the errors of the first attempts.
 	Failures []Err
+	// Asks is how many attempts ask a person, after the first AsksAfter. Those are not counted where Failures are.
+	Asks, AsksAfter int
 	// Reply is the answer to every later attempt.
 	Reply Reply
 	// Echo gives the arguments back in place of Reply, or their length where they are over 4 KiB, so that no chain of
@@ -74,7 +76,10 @@ func (c Case) Call(step, _ string, args []byte, attempt int) Reply {
 	if _, err := Convert(args, false); s.Echo && item >= 0 && err != nil { // too deep for an output: not the same error everywhere
 		s.Echo, s.Reply = false, Reply{}
 	}
+	asks, attempt := s.asked(attempt)
 	switch {
+	case asks:
+		return Reply{Asks: true}
 	case attempt <= len(s.Failures):
 		return Reply{Err: &s.Failures[attempt-1]}
 	case s.Echo && len(args) <= maxEcho:
@@ -139,6 +144,7 @@ func Generate(rng *rand.Rand, o Options) Case {
 		}
 		if g.questions {
 			c.Approval = g.rule()
+			c.Asks = g.Intn(2) == 0
 		}
 		g.c.Contracts[fmt.Sprintf("tool.%d/x:y", i)] = c
 	}

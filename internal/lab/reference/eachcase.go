@@ -188,6 +188,9 @@ func (g *generator) itemScripts(o Options) {
 	if g.Intn(6) == 0 {
 		s.Reply = Reply{Body: []byte(pick(g.Rand, trickyTexts)), Text: true}
 	}
+	if g.c.Contracts[last.tool].Asks { // else all items fail alike
+		g.asksInBetween(&s, last.tool)
+	}
 	g.c.Scripts[last.id] = s
 	if result, err := Convert(s.Reply.Body, s.Reply.Text); err == nil && !s.Echo {
 		last.result, _ = read(bytes.Clone(result))

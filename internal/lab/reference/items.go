@@ -127,13 +127,14 @@ func (r *run) itemRecord(i, k int, d Decided, stopped bool) error {
 	if r.person(i, k) != "" {
 		return fmt.Errorf("%q was executed, of which nobody has approved", d.Step)
 	}
-	if ending && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
+	if ending && r.givenUp(i, d.Reply) {
 		item.cancel()
 	} else if err := r.resolveItem(i, k); err != nil && !d.ByOwner {
 		return fmt.Errorf("%q was executed, though its arguments come to %s", d.Step, err.Code)
 	} else {
-		item.decide(d.Reply, r.attemptsLeft(i, ending))
+		item.decide(d.Reply, r.attemptsLeft(i, ending), r.contracts[r.plan.Steps[i].Tool].Asks)
 	}
+	r.leaveSeat(i, k)
 	if r.halted(i) {
 		r.dropAsked(i)
 	}

@@ -82,6 +82,9 @@ func (r *run) of(i, k int) *Step {
 // person says what a call that could begin waits for; "" for nothing. Of a list either the step is asked for or each item.
 func (r *run) person(i, k int) string {
 	s := &r.plan.Steps[i]
+	if (k < 0 || k < len(r.steps[i].Items)) && r.of(i, k).waits {
+		return forValue
+	}
 	name, rule := r.name(i, k), r.contracts[s.Tool].Approval
 	if s.Value || r.said[name] || s.ForEach && (s.Approval != nil && s.Approval.All) != (k < 0) {
 		return ""
@@ -107,7 +110,7 @@ func (r *run) asksEach(i int) bool {
 	if !s.ForEach || s.Value || s.Approval != nil && s.Approval.All {
 		return false
 	}
-	return s.Tool == askTool || s.Approval != nil || r.contracts[s.Tool].Approval != ""
+	return s.Tool == askTool || s.Approval != nil || r.contracts[s.Tool].Approval != "" || r.contracts[s.Tool].Asks
 }
 
 // asked returns the question that is open at a call; "" for none.
@@ -201,6 +204,12 @@ func (r *run) planAnswered(a *Answer) {
 // answered decides a call, or lets it begin.
 func (r *run) answered(i, k int, kind string, a *Answer) {
 	s, step := r.of(i, k), &r.plan.Steps[i]
+	r.spent[r.name(i, k)] = max(r.spent[r.name(i, k)], a.Number) // the next question of the call has the next number
+	if s.waits {
+		s.told(a)
+		r.settled(i, k)
+		return
+	}
 	no := &Err{Code: codeRejected, Message: a.Refusal, Hint: a.Hint}
 	approves := step.Approval != nil && step.Approval.Approves && r.contracts[step.Tool].Approval == ""
 	switch {

@@ -9,7 +9,7 @@ import (
 func QuestionForms() []string {
 	return []string{
 		"ask", "ask of items", "approval", "approval with a text", "approval in time", "approval of all items", "plan approval",
-		"contract always", "contract condition", "said reject", "said expire", "said value", "said arguments",
+		"contract always", "contract condition", "tool asks", "tool is rejected", "said reject", "said expire", "said value", "said arguments",
 	}
 }
 
@@ -121,6 +121,10 @@ func (g *generator) sayings(o Options) {
 		return
 	}
 	if last.tool != askTool && !last.guarded && g.c.Contracts[last.tool].Approval == "" {
+		if s := g.c.Scripts[last.id]; s.Asks > 0 && g.c.Contracts[last.tool].Asks && !last.each && !o.NoFailures && g.Intn(4) == 0 {
+			g.c.Forms["tool is rejected"]++
+			g.c.Sayings[last.id] = refusal
+		}
 		return
 	}
 	if !last.each || last.together {

@@ -203,7 +203,7 @@ func (r *run) record(i int, d Decided, stopped bool) error {
 	if r.person(i, -1) != "" {
 		return fmt.Errorf("step %q was executed, of which nobody has approved", d.Step)
 	}
-	if stopped && d.Reply.Err != nil && d.Reply.Err.Code == codeCancelled {
+	if stopped && r.givenUp(i, d.Reply) {
 		s.cancel()
 		return nil
 	}
@@ -217,7 +217,8 @@ func (r *run) record(i int, d Decided, stopped bool) error {
 	if failure := r.resolve(i); failure != nil && !d.ByOwner {
 		return fmt.Errorf("step %q was executed, though its arguments come to %s", d.Step, failure.Code)
 	}
-	s.decide(d.Reply, r.attemptsLeft(i, stopped))
+	s.decide(d.Reply, r.attemptsLeft(i, stopped), r.contracts[r.plan.Steps[i].Tool].Asks)
+	r.leaveSeat(i, -1)
 	return nil
 }
 

@@ -54,6 +54,8 @@ type Reply struct {
 	Text bool
 	// Err is the tool's error; nil for success.
 	Err *Err
+	// Asks is whether it asks a person in the place of a result: then it has neither.
+	Asks bool
 }
 
 // Behaviour plays all tools: it answers one attempt (counted from 1) of one step. The same call must always get the
@@ -69,6 +71,8 @@ type Contract struct {
 	// Approval says which calls wait for a person: none, "always" all, else those for which this condition on $args holds,
 	// or can't be told.
 	Approval string
+	// Asks is whether the tool says of itself that it may ask a person in the middle of a call.
+	Asks bool
 }
 
 // Step is what one step came to.
@@ -89,6 +93,8 @@ type Step struct {
 	Items []Step
 
 	decided   int  // attempts, by a tool or not
+	asked     int  // of those that ended with a question
+	waits     bool // for the answer to the last of those
 	retryable bool // what its error said
 	hint      string
 	list      [][]byte

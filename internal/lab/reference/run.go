@@ -175,7 +175,14 @@ func (r *run) call(s *Step, name string, i int, call Behaviour) {
 	for s.Status == "" {
 		reply := call(name, r.plan.Steps[i].Tool, slices.Clone(s.Arguments), s.decided+1)
 		s.Attempts++
-		s.decide(reply, r.attempts(i))
+		s.decide(reply, r.attempts(i), r.contracts[r.plan.Steps[i].Tool].Asks)
+		if s.waits {
+			a := r.people(name, forValue)
+			if a.Decision == expire { // it has all the time there is
+				a = Answer{Decision: reject}
+			}
+			s.told(&a)
+		}
 	}
 }
 
@@ -197,16 +204,20 @@ func (r *run) resolve(i int) *Err {
 
 // decide takes the reply to the next attempt. A failure that may be tried again, while there are attempts left, leaves
 // the step open.
-func (s *Step) decide(reply Reply, attempts int) {
+func (s *Step) decide(reply Reply, attempts int, mayAsk bool) {
 	err := reply.Err
 	s.decided++
+	if reply.Asks {
+		s.asks(mayAsk)
+		return
+	}
 	if err == nil {
 		s.Result, err = Convert(reply.Body, reply.Text)
 	}
 	switch {
 	case err == nil:
 		s.Status = succeeded
-	case retryable(err) && s.decided < attempts:
+	case retryable(err) && s.decided-s.asked < attempts:
 	default:
 		s.fail(err)
 	}

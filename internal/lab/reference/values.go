@@ -125,6 +125,7 @@ func (g *generator) script(o Options) {
 	}
 	if !o.NoFailures {
 		s.Failures = g.failures()
+		g.asksInBetween(&s, last.tool)
 	}
 	g.c.Scripts[last.id] = s
 	if result, err := Convert(s.Reply.Body, s.Reply.Text); err == nil && !s.Echo {

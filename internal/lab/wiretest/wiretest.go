@@ -24,13 +24,13 @@ var Kinds = []string{
 	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "beat", "beat_full", "beat_gone",
 	"blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
 	"get_answer", "group", "head_answer", "history", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
-	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event",
-	"question_event", "question_plan", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_error",
+	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event", "question_asks",
+	"question_event", "question_plan", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
 	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_end",
 	"round_invalid", "say", "say_reply", "say_request", "sealing_key",
 	"start", "start_accepted", "start_event", "start_groups", "start_handle",
 	"start_needs", "start_permits", "start_rejected",
-	"start_template", "step", "step_bucket", "step_event", "step_full", "stop", "stream_details", "told_if", "told_value", "told_value_handle", "tool",
+	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "stop", "stream_details", "told_if", "told_value", "told_value_handle", "tool",
 }
 
 func path(name string) string {

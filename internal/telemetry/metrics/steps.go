@@ -112,6 +112,7 @@ func (s *steps) record(e *observe.Record) {
 		s.letters.WithLabelValues(t.label, code(e.Err)).Inc()
 	}
 	switch {
+	case e.Asked: // it goes on with the answer
 	case e.Again:
 		s.retries.WithLabelValues(t.label, code(e.Err)).Inc()
 	case e.Err == nil && t.succeeded != nil:
