@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"strings"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // seeds adds the tools of agents that plan a step ahead.
@@ -22,6 +25,30 @@ func (h hosting) seeds(folder string) {
 		}, destructive())
 		h.says("book_hotel", "Books a hotel.", []string{"destination string"}, "a room in %s")
 		h.says("find_pet_friendly_hotel", "Books a hotel that takes pets.", []string{"destination string"}, "a room in %s with a basket")
+	case "payment":
+		h.tool("process_payment", "Takes money from a card.", []string{"amount number"}, func(context.Context, object) (any, error) {
+			return nil, worker.Terminal(&fault.Error{Code: "card_declined", Message: "Your card was declined."})
+		})
+		h.says("confirm_order", "Confirms an order.", []string{"receipt string"}, "confirmed: %s")
+		h.tool("report_failure", "Tells a customer.", []string{"error any"}, func(_ context.Context, in object) (any, error) {
+			return object{"told": in["error"].(object)["message"]}, nil
+		})
+	case "translation":
+		h.tool("detect_language", "Says which language a text is in.", []string{"text string"}, func(_ context.Context, in object) (any, error) {
+			if strings.HasPrefix(in["text"].(string), "Bonjour") {
+				return "fr", nil
+			}
+			return "en", nil
+		})
+		h.tool("is_english", "Says whether a language is English.", []string{"language string"}, func(_ context.Context, in object) (any, error) {
+			return in["language"] == "en", nil
+		})
+		h.tool("translate_text", "Translates a text into English.", []string{"text string", "is_english boolean"}, func(_ context.Context, in object) (any, error) {
+			if in["is_english"].(bool) {
+				return in["text"], nil
+			}
+			return strings.NewReplacer("Bonjour le monde", "Hello world").Replace(in["text"].(string)), nil
+		})
 	case "outing":
 		h.says("get_weather", "Says what the weather is.", []string{"city string"}, "rain in %s")
 		h.tool("is_it_sunny", "Says whether the sun shines.", []string{"weather string"}, func(_ context.Context, in object) (any, error) {
