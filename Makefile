@@ -13,7 +13,7 @@ PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./int
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
 
 all: build
 
@@ -111,6 +111,14 @@ deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm 
 	deploy/check.sh
 	deploy/chart_check.sh
 	deploy/image_check.sh
+
+bench-agents: lab ## rounds of agents, kills of what runs them, words that race with their end; ten minutes. PART=rounds
+	./bin/lab agents $(PART) --figures bench --report docs/performance.md
+
+PEERS = internal/lab/agentpeers/npm
+agent-peers: lab ## agents beside LangGraph.js with SQLite and Restate, in turns; needs Node, a compiler and root. Ten minutes
+	cd $(PEERS) && npm ci --no-audit --no-fund --ignore-scripts && npm rebuild better-sqlite3
+	./bin/lab agents peers --folder $(PEERS) --figures bench --report docs/performance.md
 
 bench-contracts: lab ## writes the figures of docs/contracts.md
 	./bin/lab contracts --report docs/contracts.md

@@ -28,7 +28,7 @@ func run() int {
 		SilenceErrors: true,
 	}
 	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand(), mcpCommand(),
-		pageCommand(), manifestCommand(), demoAgentCommand())
+		pageCommand(), manifestCommand(), demoAgentCommand(), agentsCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		daemon.Print(os.Stderr, "lab", err)
 		return daemon.ExitCode(err)

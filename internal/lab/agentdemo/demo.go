@@ -52,8 +52,8 @@ type show struct {
 	client  *client.Client
 	desk    *desk
 	planner *planner
-	first   *chaos.Orchestrator
-	second  *chaos.Orchestrator
+	first   *chaos.Alone
+	second  *chaos.Alone
 	worker  <-chan error
 	stop    context.CancelFunc
 }
@@ -154,7 +154,7 @@ func (s *show) start(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *show) orchestrator(ctx context.Context, name string) (*chaos.Orchestrator, error) {
+func (s *show) orchestrator(ctx context.Context, name string) (*chaos.Alone, error) {
 	return chaos.StartOrchestrator(ctx, s.srv.URL(), name, filepath.Join(s.dir, name+".log"), nil)
 }
 
@@ -210,7 +210,7 @@ func (s *show) close() (err error) {
 	if s.nc != nil {
 		s.nc.Close()
 	}
-	for _, o := range []*chaos.Orchestrator{s.first, s.second} {
+	for _, o := range []*chaos.Alone{s.first, s.second} {
 		if o != nil {
 			o.Kill()
 		}

@@ -23,6 +23,9 @@ const (
 	evBare    = "bare"    // a message passed through JetStream without Stepjet
 )
 
+// Begins reports whether an event is the beginning of a call.
+func (e *Event) Begins() bool { return e.Kind == evBegin }
+
 // Event is one line of a log. Which fields are set depends on the kind.
 type Event struct {
 	Kind string `json:"ev"`
@@ -52,6 +55,8 @@ type Event struct {
 type Log struct {
 	who  string
 	file *os.File
+	// unflushed leaves what was written to the machine, which may lose it with its power.
+	unflushed bool
 
 	mu      sync.Mutex
 	pending []byte
@@ -99,7 +104,7 @@ func (l *Log) flush() {
 		}
 		l.mu.Unlock()
 		_, err := l.file.Write(text)
-		if err == nil {
+		if err == nil && !l.unflushed {
 			err = l.file.Sync()
 		}
 		for _, w := range waiting {

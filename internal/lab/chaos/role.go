@@ -31,6 +31,7 @@ const (
 	roleHerd         = "herd"
 	roleBare         = "bare"
 	roleBomber       = "bomber"
+	roleLoop         = "loop"
 )
 
 // Role is what one process does.
@@ -62,6 +63,9 @@ type Role struct {
 	Tenant   string
 	Reuse    int  // so many run ids are used again and again; 0: each once
 	Insist   bool // a run that takes long is submitted again, under its id: its plan may have been lost
+
+	// Pause is how long the planner of a loop thinks.
+	Pause time.Duration
 
 	// Die is when an orchestrator or a worker kills itself; nil: never.
 	Die *Point
@@ -132,6 +136,8 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.agent(ctx, nc, log)
 	case roleBomber:
 		return r.bomber(ctx, nc, log)
+	case roleLoop:
+		return r.loop(ctx, nc, log)
 	}
 	return fault.New(fault.InvalidConfig, "no such role: %s", r.Kind)
 }
