@@ -13,7 +13,7 @@ PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./int
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test cast clean
 
 all: build
 
@@ -88,6 +88,9 @@ page: ## the page's types are right, and what browsers load is made of its sourc
 	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc
 	$(GO) generate ./internal/ui/page
 
+cast: build lab ## the README's terminal: real commands, recorded and drawn
+	./bin/lab cast
+
 SCREENSHOTS =
 ui-test: build ## the page in a real browser: Debian's chromium, taken from there where it is absent. Two minutes. SCREENSHOTS=$$PWD/docs writes the pictures anew
 	@.ci/debian chromium chromium
@@ -107,9 +110,10 @@ mcp: lab ## "stepjet mcp" against the conformance suite of the Model Context Pro
 	cd $(MCP_NPM) && npm ci --no-audit --no-fund --ignore-scripts
 	./bin/lab mcp bridge --folder $(MCP_NPM)
 
-deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm chart, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
+deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm chart, releases, images. Takes systemd, prometheus and buildah from Debian where they are absent; as root
 	deploy/check.sh
 	deploy/chart_check.sh
+	deploy/release_check.sh
 	deploy/image_check.sh
 
 bench-agents: lab ## rounds of agents, kills of what runs them, words that race with their end; ten minutes. PART=rounds

@@ -71,6 +71,10 @@ export interface Staff {
   orchestrators?: { id: string; version?: string; partitions: number[]; leaving?: boolean }[];
 }
 
+export interface Finding { check: string; about?: string; health: "note" | "problem"; expected?: string; found: string; means?: string; fix?: string; fixable?: boolean }
+
+export interface Diagnosis { findings: Finding[]; well: number; at: string }
+
 export interface Question {
   key: string; run: string; tenant: string; generation: number; step: string; number: number; kind: "approval" | "ask"; tool?: string; text?: string;
   items?: number; revision?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;

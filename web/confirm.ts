@@ -3,7 +3,7 @@ import { h, signal } from "./dom";
 import { fault } from "./drawer";
 
 // confirm asks before something is done, and shows what became of it.
-export function confirm(title: string, text: string, verb: string, act: () => Promise<void>) {
+export function confirm(title: string, text: string | (() => string), verb: string, act: () => Promise<void>) {
   const failed = signal<Fault | null>(null), busy = signal(false);
   const d = h("dialog", { "aria-label": title, onclose: () => d.remove() },
     h("h2", null, title), h("p", null, text), () => failed() && fault(failed()!),

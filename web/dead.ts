@@ -1,5 +1,5 @@
 // Dead letters: calls that used up their attempts, by tool and by what went wrong.
-import { ask, load, may, now, type Letter } from "./api";
+import { ask, load, may, now, type Fault, type Letter } from "./api";
 import { confirm } from "./confirm";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, count, moment } from "./format";
@@ -31,7 +31,8 @@ export function dead() {
       const a = all();
       if (!a) return h("p", { class: "empty" }, "Reading …");
       if (!a.letters.length) return h("p", { class: "empty" }, "No call used up its attempts.");
-      return h("p", { class: "faint" }, count(kept().length, "dead letter"), a.more && ": the newest; there are more.");
+      return h("p", { class: "faint" }, count(kept().length, "dead letter"), a.more && ": the newest; there are more.",
+        may(["operator"]) && kept().length > 1 && [" ", h("button", { onclick: () => several(kept(), refresh) }, "Call these again …")]);
     },
     h("table", { class: "list", hidden: () => !kept().length },
       h("thead", null, h("tr", null, ["Tool", "Error", "Step", "Run", "Attempts", "Failed"].map((t) => h("th", { scope: "col" }, t)), h("td", null))), body));
@@ -45,6 +46,22 @@ function row(l: Letter): [HTMLElement, () => void] {
     h("td", { class: "run" }, h("a", { href: runAddress(l.key) }, l.run), h("small", null, l.tenant)),
     h("td", null, l.attempts), at, h("td", { class: "acts" }, may(["operator"]) && h("button", { onclick: () => again(l) }, "Call again …")));
   return [e, () => (now(), (at.textContent = ago(l.failed)))];
+}
+
+// several makes the calls of all letters that are shown again, one after the other. Whoever leaves in their middle finds
+// the others here; a call that was made before is found, and not made twice.
+function several(letters: Letter[], refresh: () => Promise<void>) {
+  const made = signal(0);
+  const text = () => made() ? `${made()} of ${letters.length} calls were made.` : "For each, a new run calls its tool with exactly the same arguments. A letter goes once that has succeeded.";
+  confirm(`Make ${count(letters.length, "call")} again?`, text, "Call them again", async () => {
+    const refused: Fault[] = [];
+    for (let i = 0; i < letters.length; i++) {
+      await ask("dead/retry", { key: letters[i].key, step: letters[i].step }).catch((e: Fault) => refused.push(e));
+      made.set(i + 1);
+    }
+    await refresh();
+    if (refused.length) throw { ...refused[0], message: `${count(refused.length, "call")} could not be made. The first: ${refused[0].message}` };
+  });
 }
 
 function again(l: Letter) {

@@ -1,5 +1,5 @@
 // Who lives: workers, by what they say of themselves, and orchestrators with what they own.
-import { load, now, type Staff, type StaffTool, type Worker } from "./api";
+import { load, now, type Diagnosis, type Finding, type Staff, type StaffTool, type Worker } from "./api";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, count, duration, moment } from "./format";
 import { param, set } from "./state";
@@ -46,7 +46,30 @@ export function workers() {
       h("thead", null, h("tr", null, ["Worker", "Version", "Up", "Busy", "Done", "Failed", "Tools"].map((t) => h("th", { scope: "col" }, t)))), lines),
     () => all()?.unknown && h("p", { class: "note" }, "Which orchestrators live is not known: ", all()!.unknown!.message),
     h("section", { hidden: () => !all()?.orchestrators?.length }, h("h2", null, "Orchestrators"),
-      h("table", { class: "list" }, h("thead", null, h("tr", null, ["Orchestrator", "Version", "Owns"].map((t) => h("th", { scope: "col" }, t)))), owners)));
+      h("table", { class: "list" }, h("thead", null, h("tr", null, ["Orchestrator", "Version", "Owns"].map((t) => h("th", { scope: "col" }, t)))), owners)),
+    examination());
+}
+
+// examination asks the doctor once somebody wants to know: it reads much.
+function examination() {
+  const said = signal<Diagnosis | null>(null), busy = signal(false);
+  const look = () => {
+    busy.set(true);
+    void load<Diagnosis>("doctor").then((d) => (d && said.set(d), busy.set(false)));
+  };
+  return h("section", { class: "doctor" }, h("h2", null, "Doctor"),
+    h("button", { disabled: () => busy(), onclick: look }, () => (busy() ? "Looking …" : "Look for what is wrong")),
+    h("div", { role: "status" }, () => {
+      const d = said();
+      return d && h("p", { class: "faint" }, `${ago(d.at)}: ${count(d.findings.filter((f) => f.health === "problem").length, "problem")}, ${count(d.findings.filter((f) => f.health === "note").length, "note")}; ${d.well} checks are well.`);
+    }),
+    () => said()?.findings.map(finding));
+}
+
+function finding(f: Finding) {
+  return h("div", { class: f.health === "problem" ? "fault" : "note" }, h("b", null, [f.check, f.about].filter(Boolean).join(" · ")), h("p", null, f.found),
+    f.expected && h("p", null, "expected: ", f.expected), f.means && h("p", null, f.means),
+    f.fix && h("p", { class: "hint" }, "→ ", f.fixable ? "stepjet doctor --fix: " : "", f.fix));
 }
 
 function line(w: Worker, most: () => string): [HTMLElement, (w: Worker) => void] {

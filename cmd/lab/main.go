@@ -28,7 +28,7 @@ func run() int {
 		SilenceErrors: true,
 	}
 	root.AddCommand(benchCommand(), contractsCommand(), chaosCommand(), mutantsCommand(), houseCommand(), mcpCommand(),
-		pageCommand(), manifestCommand(), demoAgentCommand(), agentsCommand())
+		pageCommand(), manifestCommand(), demoAgentCommand(), agentsCommand(), castCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		daemon.Print(os.Stderr, "lab", err)
 		return daemon.ExitCode(err)

@@ -87,7 +87,7 @@ const audiences = `
 	internal/telemetry/* internal/telemetry internal/serve internal/serve/hosting
 	github.com/prometheus/* internal/telemetry/metrics
 	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces observe/spans
-	internal/doctor   internal/cli internal/config internal/lab/* internal/serve
+	internal/doctor   internal/cli internal/config internal/lab/* internal/serve internal/ui
 	model/provider    internal/serve/models examples/model examples/agents
 	internal/serve/models cmd/modelworker
 	github.com/cockroachdb/apd/* internal/expression

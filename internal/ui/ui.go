@@ -93,6 +93,7 @@ func (s *Server) Handler() http.Handler {
 	get("questions", look.questions)
 	get("runs/{key}/questions/{step}", look.question)
 	get("workers", s.staff.workers)
+	get("doctor", (&checkup{conn: s.cfg.Conn, life: s.ctx}).examine)
 	get("stream", s.hub.stream)
 	get("openapi.yaml", described)
 	post("validate", act.validate, Viewer) // which changes nothing, as the next

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
@@ -72,4 +73,45 @@ func TestWorkersAreForThoseWhoSeeAll(t *testing.T) {
 	require.Equal(t, fault.Permission, refused(w, w.request(http.MethodGet, "/api/v1/workers", nil), http.StatusForbidden).Code)
 	w.token = all
 	require.Len(t, get[staff](w, "workers").Workers, 1)
+}
+
+// The doctor's findings are told to those who see all, of one examination for all who ask.
+func TestThePageTellsWhatTheDoctorSays(t *testing.T) {
+	t.Parallel()
+	some, all := "some", "all"
+	w := newWorld(t, func(c *ui.Config) {
+		c.Auth = tokens(t,
+			map[string]any{"sha256": hashed(some), "name": "ann", "role": "operator", "tenants": []string{"acme"}},
+			map[string]any{"sha256": hashed(all), "name": "bob", "role": "viewer", "tenants": []string{"*"}})
+	})
+	w.token = some
+	require.Equal(t, fault.Permission, refused(w, w.request(http.MethodGet, "/api/v1/doctor", nil), http.StatusForbidden).Code)
+	js, err := jetstream.New(w.connect())
+	require.NoError(t, err)
+	dead, err := js.Stream(w.ctx(), "KV_dead")
+	require.NoError(t, err)
+	config := dead.CachedInfo().Config
+	config.AllowRollup = true
+	_, err = js.UpdateStream(w.ctx(), config)
+	require.NoError(t, err)
+	w.token = all
+	type said struct {
+		Findings []struct{ Check, About, Health, Means, Fix string }
+		Well     int
+		At       time.Time
+	}
+	first := get[said](w, "doctor")
+	require.Greater(t, first.Well, 10)
+	problems := map[string]string{}
+	for _, f := range first.Findings {
+		require.NotEqual(t, "ok", f.Health)
+		if f.Health == "problem" {
+			problems[f.Check+" "+f.About] = f.Means
+		}
+	}
+	require.Contains(t, problems, "stream KV_dead")
+	require.Equal(t, first, get[said](w, "doctor"), "nobody looked again")
+	dead, err = js.Stream(w.ctx(), "KV_dead")
+	require.NoError(t, err)
+	require.True(t, dead.CachedInfo().Config.AllowRollup, "it mends nothing")
 }

@@ -387,6 +387,37 @@ test("the call of a dead letter is made again", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("the calls of all dead letters of a filter are made again, by keyboard alone", async (t) => {
+  for (let i = 0; i < 3; i++) await stack.submit(`lapse-${i}`, [{ id: "a", tool: "fail", arguments: { message: "lapse", terminal: true } }], "globex");
+  await stack.until("dead?tenant=globex", (d) => d.letters.filter((l) => l.run.startsWith("lapse")).length === 3);
+  const before = (await stack.ask("dead")).letters.length;
+  const page = await open(t, "/dead");
+  await page.locator("main p.faint", { hasText: `${before} dead letters` }).waitFor();
+  await page.getByRole("button", { name: /^tool_terminal/ }).focus();
+  await page.keyboard.press("Enter");
+  const count = await page.locator("tbody tr").count();
+  await page.getByRole("button", { name: "Call these again …" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: `Make ${count} calls again?` }).waitFor();
+  await page.getByRole("button", { name: "Call them again" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await stack.until("runs?tenant=globex&q=dead%2Flapse", (l) => l.matched === 3);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("the doctor is asked on the page, by keyboard alone", async (t) => {
+  const page = await open(t, "/workers", { width: 390, height: 844 });
+  await page.getByRole("button", { name: "Look for what is wrong" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".doctor .faint", { hasText: /\d+ checks are well/ }).waitFor();
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run());
+  assert.deepEqual(found.violations.map((v) => v.id), []);
+  assert.deepEqual(page.wrong, []);
+});
+
 test("a clock that is wrong changes no times", async (t) => {
   const page = await open(t, "/nowhere");
   await page.clock.install({ time: new Date("2031-01-01") });
@@ -399,18 +430,30 @@ test("10,000 steps with 3,000 failures", async (t) => {
   await stack.submit("huge", large(10000, 0).map((s, i) => (i % 10 < 3 ? { id: s.id, tool: "fail", arguments: { message: "bad", terminal: true } } : { id: s.id, tool: "echo", arguments: { i } })));
   await stack.until("runs?q=huge", (l) => l.matched === 1 && !l.counts.running);
   for (const view of ["", "timeline", "steps"]) {
+    // The budget is of a machine that does nothing else, and others work on this one: so what is held against it is the
+    // processor time of the page's main thread and of the server, one after the other as they need each other. The least of
+    // three counts: the first also makes what the next ones find.
     let least = Infinity;
-    for (let k = 0; k < 12 && (k < 2 || least >= 1000); k++) { // the budget is of a machine that does nothing else
-      const page = await open(t, run("default.huge") + "?view=" + view);
+    for (let k = 0; k < 3; k++) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: "reduce" });
+      const page = await context.newPage();
+      page.wrong = [];
+      page.on("pageerror", (e) => page.wrong.push(e.message));
+      const watched = await context.newCDPSession(page);
+      await watched.send("Performance.enable", { timeDomain: "threadTicks" });
+      const served = stack.computed();
+      await page.goto(stack.url + run("default.huge") + "?view=" + view);
       await page.locator(".tabs").waitFor();
-      const took = await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())))));
-      least = Math.min(least, Math.round(took)); // since it was opened
+      await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+      const { metrics } = await watched.send("Performance.getMetrics");
+      const drawn = 1000 * metrics.find((m) => m.name === "TaskDuration").value;
+      least = Math.min(least, Math.round(drawn + stack.computed() - served));
       const heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
       assert.ok(heap < 100e6, `${view}: ${heap} bytes`);
       assert.deepEqual(page.wrong, []);
       await page.context().close();
     }
-    t.diagnostic(`${view || "graph"}: ${least} ms`);
+    t.diagnostic(`${view || "graph"}: ${least} ms of processor time until it can be used`);
     assert.ok(least < 1000, `${view || "graph"} took ${least} ms`);
   }
 });

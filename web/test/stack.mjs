@@ -1,6 +1,7 @@
 // A Stepjet for the tests of the page, with runs of every kind.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,6 +38,11 @@ export class Stack {
         if (url) done(url[0]);
       });
     });
+  }
+  // computed is the processor time, in milliseconds, that the whole of it has had.
+  computed() {
+    const fields = readFileSync(`/proc/${this.process.pid}/stat`, "utf8").replace(/.*\) /s, "").split(" ");
+    return 10 * (Number(fields[11]) + Number(fields[12])); // user and system, in ticks of 10 ms
   }
   // kill ends it as a lost machine does.
   async kill() {
