@@ -27,8 +27,8 @@ type Definition struct {
 	States *States
 	// State is what the paths of the dialect "calls" begin with; nil for nothing, and no schema.
 	State *State
-	// ApprovePlan says that a person is asked about each round before it runs.
-	ApprovePlan bool
+	// Approval has a person asked about each round before anything of it runs; nil: nobody is.
+	Approval *Approval
 	// Respond asks the planner for a last answer once the loop is over; nil: the loop's output is the agent's.
 	Respond *Respond
 	Context Context
@@ -101,6 +101,16 @@ type State struct {
 	Schema *tool.Schema
 
 	schema json.RawMessage
+}
+
+// Approval is how a person is asked about a round.
+type Approval struct {
+	// Ask is the question; empty leaves it to who asks.
+	Ask string
+	// Timeout is how long an answer may take; 0 for as long as the agent may.
+	Timeout time.Duration
+	// ApproveOnTimeout says that no answer in time is an approval; else it is a rejection.
+	ApproveOnTimeout bool
 }
 
 // Respond is how the planner is asked for the last answer.

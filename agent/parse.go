@@ -16,13 +16,14 @@ var (
 		"planner", "instructions", "extra_requirement", "tools", "max_rounds", "advance", "concurrency", "budget", "states", "state",
 		"approval", "respond", "context", "capture_nested", "guards",
 	}
-	plannerFields = []string{"tool", "model", "mode", "max_output_tokens"}
-	budgetFields  = []string{"steps", "tokens", "cost_usd", "time"}
-	statesFields  = []string{"initial", "final"}
-	stateFields   = []string{"initial", "schema"}
-	respondFields = []string{"extra_instruction"}
-	contextFields = []string{"result_bytes", "total_bytes", "summary"}
-	guardFields   = []string{"on", "when", "tool", "else"}
+	plannerFields  = []string{"tool", "model", "mode", "max_output_tokens"}
+	budgetFields   = []string{"steps", "tokens", "cost_usd", "time"}
+	statesFields   = []string{"initial", "final"}
+	stateFields    = []string{"initial", "schema"}
+	respondFields  = []string{"extra_instruction"}
+	approvalFields = []string{"ask", "timeout", "on_timeout"}
+	contextFields  = []string{"result_bytes", "total_bytes", "summary"}
+	guardFields    = []string{"on", "when", "tool", "else"}
 )
 
 // Parse reads the definition of an agent: a tool definition with "agent". The definition is nil if and only if the report
@@ -93,10 +94,7 @@ func (p *parser) agent(v value) {
 	p.budget(m["budget"])
 	p.states(m["states"])
 	p.state(m["state"])
-	if a := m["approval"]; a.there() {
-		p.oneOf(a, "plan")
-		p.def.ApprovePlan = true
-	}
+	p.approval(m["approval"])
 	p.respond(m["respond"])
 	p.context(m["context"])
 	p.def.CaptureNested = p.flag(m["capture_nested"])
@@ -121,6 +119,29 @@ func (p *parser) planner(agent, v value) {
 		p.problem(fault.InvalidValue, v.at, `add "tool": "model"`, "the planner has no tool")
 	}
 	p.wantTool(p.def.Planner.Tool, m["tool"].at)
+}
+
+// approval reads how a person is asked about each round: "plan", or more about the question.
+func (p *parser) approval(v value) {
+	if !v.there() {
+		return
+	}
+	a := &Approval{}
+	p.def.Approval = a
+	if v.kind() != jsontape.Object {
+		if v.kind() != jsontape.String || jsontape.Unquoted(v.raw) != "plan" {
+			p.problem(fault.InvalidValue, v.at, `write "plan", or {"ask": "May this run?", "timeout": "24h", "on_timeout": "reject"}`,
+				"must be \"plan\" or an object, but is %s", clip(string(v.raw)))
+		}
+		return
+	}
+	m := p.object(v, "an approval", approvalFields...)
+	a.Ask = p.text(m["ask"])
+	if err := tool.TooLargeToAsk(len(a.Ask)); err != nil {
+		p.problem(fault.TooLarge, m["ask"].at, "say in short what the person is to look at: the plan is shown beside the text", "%s", err.Message)
+	}
+	a.Timeout = p.duration(m["timeout"])
+	a.ApproveOnTimeout = p.oneOf(m["on_timeout"], "reject", "approve") == "approve"
 }
 
 func (p *parser) budget(v value) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -90,7 +91,7 @@ func TestEveryField(t *testing.T) {
 	require.Equal(t, "DRAFT", d.States.Initial)
 	require.Equal(t, []string{"DRAFT", "SENT"}, d.States.All)
 	require.JSONEq(t, `{"n": 1}`, string(d.State.Initial))
-	require.True(t, d.ApprovePlan)
+	require.Equal(t, &Approval{"May this run?", 24 * time.Hour, true}, d.Approval)
 	require.Equal(t, "Be short.", d.Respond.ExtraInstruction)
 	require.Equal(t, Context{1000, 50_000, "summary"}, d.Context)
 	require.True(t, d.CaptureNested)
@@ -98,7 +99,7 @@ func TestEveryField(t *testing.T) {
 	require.NotNil(t, d.Input)
 	require.NotNil(t, d.Output)
 	known := knownFields(t, []byte(Schema))
-	for _, fields := range [][]string{agentFields, plannerFields, budgetFields, statesFields, stateFields, respondFields, contextFields,
+	for _, fields := range [][]string{agentFields, plannerFields, approvalFields, budgetFields, statesFields, stateFields, respondFields, contextFields,
 		guardFields, toolFields, groupFields, chainFields, unfoldFields, searchFields} {
 		for _, f := range fields {
 			require.True(t, known[f], "the schema lacks %s", f)

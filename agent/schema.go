@@ -45,7 +45,10 @@ const Schema = `{
         "state": {"type": ["object", "null"], "properties": {
           "initial": {"type": ["object", "null"]},
           "schema": {"type": ["object", "null"]}}},
-        "approval": {"enum": ["plan", null]},
+        "approval": {"anyOf": [{"enum": ["plan", null]}, {"type": "object", "properties": {
+          "ask": {"$ref": "#/$defs/text"},
+          "timeout": {"$ref": "#/$defs/text"},
+          "on_timeout": {"enum": ["reject", "approve", null]}}}]},
         "respond": {"type": ["boolean", "object", "null"], "properties": {"extra_instruction": {"$ref": "#/$defs/text"}}},
         "context": {"type": ["object", "null"], "properties": {
           "result_bytes": {"type": ["integer", "null"], "minimum": 256, "maximum": 1048576},

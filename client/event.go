@@ -23,6 +23,8 @@ type Event struct {
 	// "=" for that of the run. By says who asked for it, as they name themselves.
 	Revision int    `json:"revision,omitempty"`
 	By       string `json:"by,omitempty"`
+	// Round is, of a question about a round of an agent, its number, from 0; Step names the step that calls the agent.
+	Round *int `json:"round,omitempty"`
 	// Step, Tool and Status say, of a step, which one came to what. Step is "S=i" for an item of a for_each. Status is
 	// terminal, or StepRetrying; or, of a step that is not over when the run is looked at, StepReady or StepRunning,
 	// which a watcher tells when it changes.
@@ -77,7 +79,7 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 	case subjects.EventQuestion:
 		var x wire.QuestionEvent
 		x, ok = wire.ParseEvent[wire.QuestionEvent](body)
-		e.Time, e.Step, e.Status, e.Waiting, e.Revision = x.Time, x.Step, outcome.StepAsking, x.Text, x.Revision
+		e.Time, e.Step, e.Status, e.Waiting, e.Revision, e.Round = x.Time, x.Step, outcome.StepAsking, x.Text, x.Revision, x.Round
 	case subjects.EventAmend:
 		var x wire.AmendEvent
 		x, ok = wire.ParseEvent[wire.AmendEvent](body)

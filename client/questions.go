@@ -72,7 +72,8 @@ func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*o
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
 
-// Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was.
+// Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was; of a
+// round of an agent, its planner is told the reason, and answers again.
 // Errors as those of Approve.
 func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Reject, Reason: a.Reason, By: a.By})
@@ -137,6 +138,9 @@ func stood(doc *outcome.Run, q *outcome.Question, a wire.Answer, blob func(*outc
 		return stoodOf(doc, x, a)
 	}
 	stands, of := answeredIn(doc, q.Step)
+	if x := roundAnswered(doc, q); x != nil {
+		stands, of = x, nil
+	}
 	switch {
 	case stands == nil || q.Revision > 0:
 		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(q.Step, 80), doc.Run).
@@ -231,6 +235,21 @@ func answeredIn(doc *outcome.Run, step string) (*outcome.Answered, *outcome.Step
 		s.Result, _ = doc.Outcome.Results.Get(step)
 	}
 	return s.Answer, s
+}
+
+// roundAnswered finds what was said of a round of an agent: it stands with the call of the round's planner. nil where the
+// question was about none.
+func roundAnswered(doc *outcome.Run, q *outcome.Question) *outcome.Answered {
+	s := stepIn(doc.Steps, q.Step)
+	if s == nil || q.Digest == "" {
+		return nil
+	}
+	for i := range s.Steps {
+		if x := s.Steps[i].Answer; x != nil && x.Digest == q.Digest {
+			return x
+		}
+	}
+	return nil
 }
 
 // stepIn finds a step by its token, wherever it is.

@@ -18,14 +18,16 @@ const mostInvalid = 3
 // what that decided. They keep their places when the state is computed anew.
 type rounds struct {
 	turns
-	of      []*scope // that were ever entered in this process, in their order
-	entered int      // of those, now
-	records []*Round // of the rounds that were decided
-	input   input
-	ending  *ending // nil as long as the loop goes on
-	said    []Said
-	cut     []cut   // in their order
-	offered *Result // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
+	of       []*scope // that were ever entered in this process, in their order
+	entered  int      // of those, now
+	records  []*Round // of the rounds that were decided
+	input    input
+	ending   *ending // nil as long as the loop goes on
+	said     []Said
+	cut      []cut             // in their order
+	pending  *Question         // about the round that is to run next, which waits for a person; nil for none
+	answered map[int]*Question // by round: what a person was asked about it, and said
+	offered  *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
 // ending is what a loop has come to whose planner is asked for a last answer: what the agent comes to without one.
@@ -185,7 +187,11 @@ func takeRound(r *Run, rec *Record, out *Effects) {
 	if d.Plan != nil && !a.fits(r, i, len(d.Plan.Steps), rec.Time, out) {
 		return
 	}
-	if d.Plan != nil {
+	switch {
+	case d.Plan != nil && d.Approval != nil:
+		a.wait(r, i, d, rec.Time, out)
+		return
+	case d.Plan != nil:
 		a.run(r, i, d, rec.Time, out)
 		return
 	}
@@ -213,7 +219,7 @@ func waitsForRound(r *Run, scope string) (i int, ok bool) {
 		return 0, false
 	}
 	sc := r.insideOf(i)
-	return i, sc != nil && asksPlanner(sc) && !sc.shaping && sc.token == scope
+	return i, sc != nil && asksPlanner(sc) && !sc.shaping && sc.token == scope && roundsOf(&r.tree, i).pending == nil
 }
 
 // run enters the scope of what a round runs.

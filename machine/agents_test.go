@@ -17,6 +17,9 @@ import (
 
 // agents are those that the plans of scenarios may call.
 var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4}},
+	"careful":   {Name: "careful", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Approval: &plan.Approval{}}},
+	"lenient":   {Name: "lenient", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Approval: &plan.Approval{Timeout: time.Hour, ApproveOnTimeout: true}}},
+	"hurried":   {Name: "hurried", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Approval: &plan.Approval{Timeout: time.Minute}}},
 	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}}}
 
 // roundOf is the record of a round: its scope, and what its input says.
@@ -30,6 +33,7 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 		Ends, Invalid bool
 		Output        json.RawMessage
 		Error         string
+		Asks          string
 	}
 	if err := json.Unmarshal([]byte(d.Input), &said); err != nil {
 		d.Fatalf(t, "%v", err)
@@ -47,6 +51,9 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 		}
 		x.Plan = p
 	}
+	if said.Asks != "" {
+		x.Approval, x.Digest = agents[said.Asks].Agent.Approval, fmt.Sprintf("%x", said.Plan)
+	}
 	for id, value := range said.Settled {
 		x.Settled[id] = &machine.Result{Value: value}
 	}
@@ -63,6 +70,75 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 		x.Error = fault.New(fault.Code(said.Error), "it is over")
 	}
 	return x
+}
+
+// TestApprovedRoundsAreReadInAnyOrder: what people say of rounds counts where it stands, however the records come, and
+// nothing of a round is entered before.
+func TestApprovedRoundsAreReadInAnyOrder(t *testing.T) {
+	t.Parallel()
+	p, report := plan.ParseLimited([]byte(`{"steps":[{"id":"a","tool":"careful"}]}`), nil, plan.Limits{Templates: agents})
+	if p == nil {
+		t.Fatal(report.Problems)
+	}
+	contracts := map[string]*tool.Contract{"t": {MaxAttempts: 1}, "planner": {MaxAttempts: 1}, "careful": {MaxAttempts: 1}}
+	digests := map[int]string{} // of what is asked, by the place of the answer
+	ok := func(token, value string) machine.Record {
+		return machine.Record{Result: &machine.Result{Call: machine.Call{Step: machine.NotYet}, Token: &token, Attempt: 1, Body: []byte(value)}}
+	}
+	round := func(n int, fragment string) machine.Record {
+		x, r := plan.ParseLimited([]byte(fragment), nil, plan.Limits{Templates: agents, Language2: true})
+		if x == nil {
+			t.Fatal(r.Problems)
+		}
+		return machine.Record{Round: &machine.Round{
+			Scope: fmt.Sprintf("a/=%d", n), Contracts: contracts, Plan: x, Approval: &plan.Approval{}, Digest: fmt.Sprint(n),
+		}}
+	}
+	records := func() []machine.Record {
+		all := []machine.Record{
+			ok("a/=0/=plan", `{}`), round(0, `{"steps":[{"id":"x","tool":"t"}]}`), {Answer: &machine.Answer{Number: 1, Decision: machine.Reject}},
+			ok("a/=1/=plan", `{}`), round(1, `{"steps":[{"id":"x","tool":"t"}],"output":"$ref:x"}`),
+			{Answer: &machine.Answer{Number: 2, Digest: "of another", Decision: machine.Approve}},
+			{Say: &machine.Say{Agent: "a", ID: "m", Content: []byte(`"No."`), Interrupt: true}},
+			ok("a/=2/=plan", `{}`), round(2, `{"steps":[{"id":"x","tool":"t"}],"output":"$ref:x"}`),
+			{Answer: &machine.Answer{Number: 4, Decision: machine.Approve}}, ok("a/=2/x", `7`),
+		}
+		for i := range all {
+			all[i].Seq, all[i].Time = uint64(10*(i+1)), epoch
+			if a := all[i].Answer; a != nil && a.Digest == "" {
+				a.Digest = digests[i]
+			}
+		}
+		return all
+	}
+	run := func(shift int) *machine.Run {
+		r := machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
+		var out machine.Effects
+		r.Begin(&out)
+		all := records()
+		for i := range all {
+			rec := all[(i+shift)%len(all)]
+			if q := r.Question(machine.Call{}); rec.Answer != nil && rec.Answer.Digest == "" && q != nil {
+				rec.Answer.Digest, digests[i] = q.Digest, q.Digest
+			}
+			r.Apply(rec, epoch, &out)
+		}
+		return r
+	}
+	want := ""
+	for shift := range len(records()) { // without one, what is asked is found out
+		r := run(shift)
+		if !r.Finished() {
+			t.Fatalf("not over where %d records come late", shift)
+		}
+		got := string(r.Outcome("r", r.Value).JSON())
+		if want == "" {
+			want = got
+		}
+		if got != want || !strings.Contains(got, `"results":{"a":7}`) {
+			t.Fatalf("%s\n%s", got, want)
+		}
+	}
 }
 
 // TestRoundsAreReadInAnyOrder: the same records, words to the agent among them, lead to the same outcome however they come.

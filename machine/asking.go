@@ -71,6 +71,9 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	case q.Amendment != nil:
 		proposalAnswered(r, q, rec.Time, out)
 		return
+	case q.Round != nil:
+		roundAnswered(r, q, rec.Time, out)
+		return
 	case a.Step == ThePlan:
 		r.planAnswered(q, rec, out)
 		return
@@ -105,13 +108,16 @@ func (r *Run) approves(q *Question) bool {
 	return Unanswered(r, q) == Approve
 }
 
-// Unanswered is OnTimeout for a question. Of an amendment that is said by the plan, which it changes or in which it is.
+// Unanswered is OnTimeout for a question. Of an amendment that is said by the plan, which it changes or in which it is, of
+// a round by the agent.
 func Unanswered(r *Run, q *Question) string {
 	switch {
 	case q.Amendment != nil:
 		return onTimeout(r.root.base().Approval)
 	case q.Asks != nil:
 		return Expire
+	case q.Round != nil:
+		return onTimeout(q.Round.Approval)
 	}
 	return r.OnTimeout(q.Call)
 }

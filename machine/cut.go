@@ -35,6 +35,7 @@ func (a *rounds) interrupt(r *Run, i int, at time.Time, out *Effects) {
 		a.cut = append(a.cut, cut{sc, fault.New(fault.Cancelled, "Cancelled because somebody interrupted the agent '%s'", r.Token(sc.of))})
 	}
 	if r.calls[i].state == closing {
+		a.drop(r)
 		sc.shaping, r.calls[i].state = false, entered
 		a.broken(r, i, sc, at, out)
 		return

@@ -203,11 +203,13 @@ func (r *Run) tookTooLong(i int) bool {
 }
 
 // askToClose asks for the record that a composite waits for whose steps are over: of what it comes to, whether its loop
-// goes on, or what its planner's answer comes to.
+// goes on, what its planner's answer comes to, or what a person says of that.
 func (r *Run) askToClose(i int, out *Effects) {
 	switch sc := r.insideOf(i); {
 	case sc.shaping:
 		out.Shape = append(out.Shape, sc.of)
+	case sc.round > 0 && agentAround(&r.tree, sc).pending != nil:
+		r.outstandingQuestion(sc.of, out)
 	case sc.round > 0:
 		out.Round = append(out.Round, sc.of)
 	default:

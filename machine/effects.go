@@ -77,6 +77,9 @@ type Result struct {
 type Round struct {
 	// Scope is the token of the round.
 	Scope string
+	// Digest is that of the record, and Approval says that a person is asked before anything of Plan begins; nil: nobody is.
+	Digest   string
+	Approval *plan.Approval
 	// Plan is what runs; nil for nothing. It belongs to the record.
 	Plan *plan.Plan
 	// Contracts are those of the tools of its steps, by name.
@@ -96,6 +99,8 @@ type Round struct {
 	Error  *fault.Error
 	// Void says that somebody interrupted the round before it was decided: it has no record.
 	Void bool
+	// Refused says why nobody approved of the round, of which nothing runs; nil for any other.
+	Refused *fault.Error
 	// Invalid says that the answer could not be used, and Problems why.
 	Invalid  bool
 	Problems []fault.Problem

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -269,7 +270,7 @@ func (r *Run) Step(c Call, now time.Time) outcome.Step {
 	s, p := &r.calls[i], r.stepOf(i)
 	st := outcome.Step{
 		ID: r.Token(c), Tool: p.Tool, Status: r.StepStatus(i), Attempts: int(s.executed), Ready: s.ready.time(), Decided: s.decided.time(),
-		Error: r.stepError(i), Reused: s.reused, Answer: r.AccountOf(c), Answers: r.Inquiries(c), Discarded: s.discarded != notDiscarded,
+		Error: r.stepError(i), Reused: s.reused, Answer: cmp.Or(r.AccountOf(c), accountOfRound(&r.tree, i)), Answers: r.Inquiries(c), Discarded: s.discarded != notDiscarded,
 	}
 	if c.Item == 0 || p.Repeat != nil {
 		st.Attempts = r.executed(i)
@@ -318,8 +319,12 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		}
 		return sc.waitsFor()
 	case closing:
-		if r.inside(s.Call).shaping {
+		sc := r.inside(s.Call)
+		switch {
+		case sc.shaping:
 			return "its output to be made"
+		case sc.round > 0 && r.proposed[s.Call] != nil && r.proposed[s.Call].open:
+			return fmt.Sprintf("%s of round %d", r.waitsForPerson(s.Call), sc.round-1)
 		}
 		return "whether it goes on"
 	case fitting:

@@ -31,6 +31,8 @@ type Question struct {
 	// Asks is what the worker of the call asks, and Attempt the one that ended with that; nil and 0 for what a plan asks.
 	Asks    *Asks
 	Attempt int
+	// Round is what is asked about, where it is that; Call then names the agent. nil for all else.
+	Round *Round
 
 	open     bool
 	expiring bool    // its time is over, and a record was asked for
@@ -83,19 +85,21 @@ func (q *Question) takes(a *Answer) bool {
 	return a.Decision == Approve && q.Kind == outcome.Approval && (a.Arguments == nil || !whole)
 }
 
-// OfPlan reports whether a question is about a plan, or an amendment of one: it is taken as it is, or not at all.
-func (q *Question) OfPlan() bool { return q.Step == ThePlan || q.Amendment != nil }
+// OfPlan reports whether a question is about a plan, an amendment of one, or a round of an agent: it is taken as it is, or
+// not at all.
+func (q *Question) OfPlan() bool { return q.Step == ThePlan || q.Amendment != nil || q.Round != nil }
 
 // questions are those of a run's calls, and what was answered.
 type questions struct {
 	asked map[Call]*Question // of the calls that have one
-	// proposed are those about amendments, by the composite whose plan is changed: the last of each.
+	// proposed are those about amendments, by the composite whose plan is changed, and about rounds, by their agent: the
+	// last of each.
 	proposed map[Call]*Question
 	// inquiries are those of the workers of calls, in their order.
 	inquiries map[Call][]*Question
-	spent    map[string]int            // by token, the highest number of a void answer
-	inputs   map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
-	refused  *fault.Error              // why the plan was not approved
+	spent     map[string]int            // by token, the highest number of a void answer
+	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
+	refused   *fault.Error              // why the plan was not approved
 }
 
 // put opens a question, under the next number of the call of such a name.
@@ -116,7 +120,31 @@ func (qs *questions) spend(name string, number int) {
 	qs.spent[name] = max(qs.spent[name], number)
 }
 
-// closeQuestion ends the question of what came to its end otherwise.
+// propose opens a question about what stands in the ledger, and counts only once a person approved of it. wait is how
+// long an answer may take; 0 for as long as there is time.
+func propose(r *Run, q *Question, wait time.Duration, out *Effects) {
+	if r.proposed == nil {
+		r.proposed = map[Call]*Question{}
+	}
+	r.proposed[q.Call] = q
+	if wait > 0 {
+		q.Until = q.Since.Add(wait)
+		r.deadlines.add(deadline{at: q.Until, question: q})
+	}
+	out.Ask = append(out.Ask, q.Call)
+}
+
+// proposalNumber is the next number of a question about what is proposed for a call of such a name, behind those of the
+// call's own.
+func (qs *questions) proposalNumber(name string, c Call) int {
+	number := qs.spent[name] + 1
+	if own := qs.asked[c]; own != nil {
+		number = max(number, own.Number+1)
+	}
+	return number
+}
+
+// closeQuestion ends the questions of what came to its end otherwise, or about a round of it.
 func (qs *questions) closeQuestion(c Call) {
 	if q := qs.Question(c); q != nil && q.Amendment == nil {
 		q.open = false

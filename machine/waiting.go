@@ -58,21 +58,11 @@ func WaitingAmendment(r *Run, scope string) *Amendment {
 func (x *amending) waitForPerson(at time.Time, out *Effects) {
 	sc, a, c := x.sc, x.a, x.sc.of
 	q := &Question{Call: c, Kind: outcome.Approval, Digest: x.digest(), Since: at, Amendment: a, open: true}
-	q.Number = max(x.spent[sc.token], a.Revision) + 1
-	if own := x.asked[c]; own != nil {
-		q.Number = max(q.Number, own.Number+1)
-	}
-	if x.proposed == nil {
-		x.proposed = map[Call]*Question{}
-	}
-	x.proposed[c], a.asked, sc.amended.waiting = q, q, a
+	q.Number = max(x.proposalNumber(x.nameOf(c), c), a.Revision+1)
+	a.asked, sc.amended.waiting = q, a
 	a.steps = len(sc.plan.Steps)
 	sc.amended.until, sc.amended.expiring = time.Time{}, false
-	if wait := x.root.base().Approval.Timeout; wait > 0 {
-		q.Until = at.Add(wait)
-		x.deadlines.add(deadline{at: q.Until, question: q})
-	}
-	out.Ask = append(out.Ask, c)
+	propose(x.Run, q, x.root.base().Approval.Timeout, out)
 }
 
 // digest names what is asked about an amendment: the run, the scope, the number, and all that it changes.
@@ -101,7 +91,7 @@ func proposalAnswered(r *Run, q *Question, at time.Time, out *Effects) {
 	x, _ := r.amendments.of(r, q.Amendment) // its scope goes on: else nobody was asked any more
 	r.ordered++
 	x.sc.amended.waiting = nil
-	x.spend(x.sc.token, q.Number) // the next is asked under another
+	x.spend(x.nameOf(x.sc.of), q.Number) // the next is asked under another
 	var added *plan.Amended
 	var err *fault.Error
 	if r.approves(q) {
@@ -139,6 +129,13 @@ func Stands(r *Run, c Call, digest string) (answer *Answer, account *outcome.Ans
 	for _, q := range r.inquiries[c] {
 		if q.Digest == digest {
 			return q.answer, accountOf(q), nil
+		}
+	}
+	if a := agentAt(&r.tree, c); a != nil {
+		for _, q := range a.answered {
+			if q.Digest == digest {
+				return q.answer, accountOf(q), nil
+			}
 		}
 	}
 	answer, _ = r.Answered(c)

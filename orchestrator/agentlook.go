@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // looked is the loop of an agent as the records have it, with what is to be read beside the loop.
@@ -103,7 +104,11 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	x.size += answer.size()
 	x.asked = append(x.asked, answer)
 	round := agents.Round{Said: saidIn(r, x.scope, v.Number)}
-	if v.Record != nil {
+	switch {
+	case v.Record == nil:
+	case v.Record.Refused != nil: // nothing of it counts
+		round.Record = &wire.Round{Problems: v.Record.Problems}
+	default:
 		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
 	}
 	x.loop.Rounds = append(x.loop.Rounds, round)

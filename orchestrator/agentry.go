@@ -2,6 +2,8 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 
 	"github.com/stepjet/stepjet/agent/request"
@@ -36,7 +38,10 @@ func roundOf(r *run, e entry) *machine.Round {
 	}
 	d := wire.ParseRound(e.Data)
 	r.agents.records[e.rec.Step] = &d
-	return agents.Decided(&d, e.rec.Step, s.Agent(), r.agents.templates, r.agents.contracts)
+	round := agents.Decided(&d, e.rec.Step, s.Agent(), r.agents.templates, r.agents.contracts)
+	sum := sha256.Sum256(e.Data)
+	round.Digest = hex.EncodeToString(sum[:])
+	return round
 }
 
 // sayOf reads the record of a word to an agent.

@@ -63,7 +63,9 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 	_, err = s.store.Requests.RequestRegister(ctx(t), []byte(`{"name":"r","agent":{"planner":{"tool":"echo"}}}`))
 	require.ErrorContains(t, err, "is an agent, which no worker hosts")
 
-	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"approval":"plan","tools":["progress"]}}`))
+	put = s.agent("careful", "", `{"planner":{"tool":"echo"},"approval":"plan","tools":["echo"]}`)
+	require.Equal(t, []string{wire.LanguageTwo, wire.Agents, wire.ApprovedRounds}, put.Needs)
+	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true"}],"tools":["progress"]}}`))
 	require.ErrorContains(t, err, "does not run agents with")
 }
 

@@ -143,7 +143,8 @@ func (a *announcer) question(r *run, q *outcome.Question) {
 	a.tell(r, subjects.Event(r.id, subjects.EventQuestion), func() []byte {
 		return wire.QuestionEvent{
 			Run: q.Run, Step: q.Step, Number: q.Number, Kind: q.Kind, Text: text.Clip(q.Text, maxEventText), Digest: q.Digest, Revision: q.Revision,
-			Time: q.Since, Until: q.Until,
+			Round: q.Round,
+			Time:  q.Since, Until: q.Until,
 		}.Body()
 	})
 }

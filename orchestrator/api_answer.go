@@ -124,6 +124,9 @@ func (a *answering) unfit(q *machine.Question) error {
 		return nil
 	case q.Amendment != nil:
 		return fault.New(fault.InvalidValue, "an amendment is approved or rejected as it is").WithHint("reject it, and ask for another")
+	case q.Round != nil:
+		return fault.New(fault.InvalidValue, "a round of an agent is approved or rejected as it is").
+			WithHint("reject it with a reason: its planner is told, and answers again")
 	case q.Step == machine.ThePlan:
 		return fault.New(fault.InvalidValue, "a plan is approved or rejected as it is").WithHint("reject it, and submit another")
 	case q.Item == 0 && a.r.step(q.Step).ForEach != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -70,6 +71,22 @@ func proposed(a *machine.Amendment, doc *outcome.Question) {
 	doc.Change, _ = json.Marshal(changeOf(a)) // it was read from JSON
 }
 
+// roundAsked fills in what a person is shown of a round of an agent.
+func roundAsked(r *run, q *machine.Question, doc *outcome.Question) {
+	if segments, ok := subjects.ParseStepToken(q.Round.Scope); ok {
+		doc.Round = &segments[len(segments)-1].Number
+	}
+	if doc.Tool = r.step(q.Step).Does().Tool; r.agents == nil {
+		return
+	}
+	if d := r.agents.defined[doc.Tool]; d != nil && d.Approval != nil {
+		doc.Text = d.Approval.Ask
+	}
+	if rec := r.agents.records[q.Round.Scope]; rec != nil {
+		doc.Plan = agents.Shown(rec)
+	}
+}
+
 // tell writes the entry of an open question. What can't be shown because its references lead nowhere fails the step, as
 // it would when it is called: by a record in the place of the answer, where no worker may write.
 func (qs *questions) tell(r *run, q machine.Question) {
@@ -86,10 +103,16 @@ func (qs *questions) tell(r *run, q machine.Question) {
 		doc.OnTimeout = on
 	}
 	if q.OfPlan() {
-		doc.Text = r.plan.Approval.Text()
-		if q.Amendment != nil {
+		switch {
+		case q.Round != nil:
+			roundAsked(r, &q, doc)
+			r.asks().changes[q.Call] = true
+		case q.Amendment != nil:
 			proposed(q.Amendment, doc)
 			r.asks().changes[q.Call] = true
+			fallthrough
+		default:
+			doc.Text = r.plan.Approval.Text()
 		}
 		qs.job(func(ctx context.Context) { qs.put(ctx, r, bucket, q, doc) })
 		return

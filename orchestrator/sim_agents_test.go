@@ -58,8 +58,8 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"state":{"initial":{"none":null}},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, simClerk, simOpener, simLate, simOpener, simOpener, budget))
+	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), simClerk, simOpener, simLate, simOpener, simOpener, budget))
 }
 
 func (w *world) registerAgent(name, definition string) {
@@ -108,6 +108,9 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 	all := map[string]*plan.Template{}
 	for _, name := range []string{simAgent, simClerk} {
 		all[name] = &plan.Template{Name: name, Agent: &plan.Agent{Planner: simPlanner, MaxRounds: 20}}
+	}
+	if w.approvesRounds() {
+		all[simAgent].Agent.Approval = &plan.Approval{}
 	}
 	for name, t := range w.templates.plans {
 		all[name] = t
@@ -242,6 +245,7 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 // passes its gate.
 func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 	scope := subjects.ScopeOf(a.Step)
+	t.checkRound(x, a)
 	if a.Tool != simPlanner {
 		if !x.told["round "+scope] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
@@ -307,7 +311,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	})
 	t.wordsTold(x, doc)
 	t.checkReplanned(x, doc)
-	if x.swayed() || x.reused || x.words.cut {
+	if x.swayed() || x.reused || x.words.cut || x.rounds.refused {
 		return
 	}
 	for step, records := range x.records {

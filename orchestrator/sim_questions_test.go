@@ -57,6 +57,7 @@ func (s *simStore) PutQuestion(_ context.Context, r subjects.Run, _ string, q *o
 		if e, there := s.w.questions.entries[key]; there && e.doc.Number < q.Number && s.w.bug == askEarlier {
 			s.w.at(s.w.upTo(time.Second), func() { s.w.questions.entries[key] = e })
 		}
+		s.w.roundAsked(r, q)
 		s.w.questions.seq++
 		s.w.questions.entries[key] = simQuestion{s.w.questions.seq, q}
 		if !s.w.questions.people {
@@ -168,7 +169,7 @@ func (w *world) answer(q *outcome.Question) {
 
 // answerRecorded takes note of an answer. What it counts for where it stands the reference interpreter finds out.
 func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
-	if t.proposalAnswered(x, rec, e) {
+	if t.proposalAnswered(x, rec, e) || t.roundAnswered(x, rec, e) {
 		return
 	}
 	a := wire.ParseAnswer(e.Data)
@@ -336,7 +337,7 @@ func (o *orch) sabotageQuestions(l *loop) {
 				if !q.Until.IsZero() {
 					l.questions.record(r, q, wire.Answer{Digest: q.Digest, Decision: wire.Expire}, func(kv.Decision, error) {})
 				}
-			case o.w.bug == sendUnapproved && q.Kind == outcome.Ask || q.Step == machine.ThePlan: // there is nothing to send
+			case o.w.bug == sendUnapproved && (q.Kind == outcome.Ask || q.Round != nil) || q.Step == machine.ThePlan: // there is nothing to send
 			case o.w.bug == sendUnapproved:
 				l.dispatcher.dispatch(r, machine.Dispatch{Call: q.Call, Attempt: 1}, 0, nil)
 			default: // it believes whatever it is told, without asking the ledger

@@ -87,6 +87,7 @@ type truth struct {
 	words      *simWords
 	spent      simSpent
 	inquiries  *inquiries // of its tools
+	rounds     simRounds  // of an agent, that people approve of
 	document   []byte
 	outcome    []byte // that history was given
 }

@@ -51,6 +51,10 @@ type Question struct {
 	// Verified says that By is the server's word.
 	Verified bool   `json:"verified,omitempty"`
 	Reason   string `json:"reason,omitempty"`
+	// Round is the number of the round of an agent that is asked about, from 0; nil where it is none. Step then names the
+	// step that calls the agent, Tool the agent, and Plan is what would run.
+	Round *int            `json:"round,omitempty"`
+	Plan  json.RawMessage `json:"plan,omitempty"`
 	// Digest names what is shown. An answer repeats it, so that it counts for nothing else.
 	Digest string `json:"digest"`
 	// Since is when it was asked, Until when it is answered without anybody, by OnTimeout; zero: it waits as long as

@@ -36,6 +36,8 @@ type Agent struct {
 	Concurrency int
 	// Responds says that the planner is asked for a last answer once the loop is over, by one round more.
 	Responds bool
+	// Approval has a person asked about each round before anything of it runs; nil: nobody is.
+	Approval *Approval
 	// Time is the longest that all of it may take; 0 for no bound of its own.
 	Time time.Duration
 	// Flaw says why the agent can't run with the tools that there are; empty for one that can.

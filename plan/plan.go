@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,27 +97,23 @@ const Agents = "agents"
 // Replan is the need of a plan that can reach an agent, one of whose calls may ask for a new plan.
 const Replan = "replan"
 
+// ApprovedRounds is the need of a plan that calls an agent whose rounds a person approves of.
+const ApprovedRounds = "approved-rounds"
+
 // Needs returns what has to be known to go on with a run of the plan, as its start says it: names, sorted; nil for
 // nothing.
 func (p *Plan) Needs() []string {
 	if p.Language == 1 {
 		return nil
 	}
-	needs := []string{Language2}
-	if p.Approval != nil && opens(p) {
-		needs = []string{ApprovedAmendments, Language2}
-	}
-	if p.holds {
-		needs = append(needs, StateSchema)
-	}
+	all := map[string]bool{Language2: true, StateSchema: p.holds, ApprovedAmendments: p.Approval != nil && opens(p)}
 	for s := range p.All() {
-		if s.Agent() != nil {
-			needs = append(needs, Agents, Replan)
-			slices.Sort(needs)
-			return needs
+		if a := s.Agent(); a != nil {
+			all[Agents], all[Replan], all[ApprovedRounds] = true, true, all[ApprovedRounds] || a.Approval != nil
 		}
 	}
-	return needs
+	maps.DeleteFunc(all, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(all))
 }
 
 // opens reports whether a plan, or one within it, is open.

@@ -77,8 +77,8 @@ export interface Diagnosis { findings: Finding[]; well: number; at: string }
 
 export interface Question {
   key: string; run: string; tenant: string; generation: number; step: string; number: number; kind: "approval" | "ask"; tool?: string; text?: string;
-  items?: number; revision?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;
-  schema?: Schema; choices?: string[]; arguments?: Value; change?: Value;
+  items?: number; revision?: number; round?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;
+  schema?: Schema; choices?: string[]; arguments?: Value; change?: Value; plan?: Value;
 }
 
 export interface Place { offset: number; end: number; line: number; column: number }

@@ -11,7 +11,7 @@ interface Questions { questions: Question[]; more: boolean }
 export const questionAddress = (key: string, step: string) => "/questions/" + key + "?step=" + encodeURIComponent(step);
 
 // about says what of a run a question is about.
-export const about = (q: Question) => (q.revision ? `amendment ${q.revision} of ` : "") + (q.step === "=" ? "the plan" : q.step);
+export const about = (q: Question) => (q.revision ? `amendment ${q.revision} of ` : q.round !== undefined ? `round ${q.round} of ` : "") + (q.step === "=" ? "the plan" : q.step);
 
 export function questions() {
   document.title = "Questions · Stepjet";
@@ -83,7 +83,7 @@ function shown(q: Question, stands: { (): string; set(v: string): void }): Child
       fact("Run", h("a", { href: runAddress(q.key) }, q.run)), fact("About", about(q)), fact("Tool", q.tool), fact("Items", q.items),
       fact("Asked", when(q.since)), fact("Until", q.until && `${moment(q.until)}: ${left(q)}`),
       fact("Wanted by", q.by && q.by + (q.verified ? "" : ", as it says of itself")), fact("Because", q.reason)),
-    part("Change", q.change, "h2"), q.kind === "approval" && !q.arguments && q.step === "=" && !q.revision && h("p", { class: "note" }, "It is about the whole plan: ", h("a", { href: runAddress(q.key) }, "look at its steps"), "."),
+    part("Change", q.change, "h2"), part("What would run", q.plan, "h2"), q.kind === "approval" && !q.arguments && q.step === "=" && !q.revision && h("p", { class: "note" }, "It is about the whole plan: ", h("a", { href: runAddress(q.key) }, "look at its steps"), "."),
     () => {
       if (stands()) return h("div", { class: "note", role: "status" }, stands(), " ", h("a", { href: runAddress(q.key, q.step === "=" ? "" : q.step) }, "Follow the run"), " · ", h("a", { href: "/questions" }, "Other questions"));
       if (!may(q.kind === "ask" ? ["operator", "approver"] : ["approver"])) return [part("Arguments", q.arguments, "h2"), h("p", { class: "note" }, q.kind === "ask" ? "Answering takes an operator or an approver." : "Approving takes an approver.")];
@@ -112,7 +112,7 @@ function sending(q: Question, stands: { set(v: string): void }) {
 function approval(q: Question, stands: { set(v: string): void }) {
   const { send, wrong, busy } = sending(q, stands), reason = h("input", { type: "text", maxlength: 2000 });
   const edits = signal<Field | null>(null), instead = signal<Field | null>(null);
-  const editable = q.arguments && !q.arguments.cut && q.arguments.text && !q.items, whole = q.step === "=" || q.revision;
+  const editable = q.arguments && !q.arguments.cut && q.arguments.text && !q.items, whole = q.step === "=" || q.revision || q.round !== undefined;
   return h("form", { class: "answer", onsubmit: ((e: Event) => (e.preventDefault(), send(() => ({
     reason: reason.value, ...(edits.peek() && { arguments: edits.peek()!.json() ?? "" }), ...(instead.peek() && { value: instead.peek()!.json() ?? "" }),
   })))) as never },

@@ -199,10 +199,10 @@ func QuestionMessage(q *outcome.Question) (nats.Header, []byte) {
 	body, err := json.Marshal(q)
 	if err != nil { // a schema that is no JSON: its call has been refused
 		short := *q
-		short.Schema, short.Choices, short.Arguments, short.Change = nil, nil, nil, nil
+		short.Schema, short.Choices, short.Arguments, short.Change, short.Plan = nil, nil, nil, nil, nil
 		body, _ = json.Marshal(&short)
 	}
-	if q.Revision > 0 {
+	if q.Revision > 0 || q.Round != nil {
 		return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, body
 	}
 	return VersionedBy(q.Blob), body

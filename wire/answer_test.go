@@ -154,6 +154,15 @@ func TestQuestionForms(t *testing.T) {
 	read, err := wire.ParseQuestion(h, body, "a")
 	require.NoError(t, err)
 	require.Equal(t, amendment, read)
+	n := 3
+	round := &outcome.Question{Run: "order-42", Tenant: "acme", Generation: 17, Step: "a", Number: 4, Kind: outcome.Approval, Tool: "researcher",
+		Text: "May it pay?", Round: &n, Plan: json.RawMessage(`{"steps":[{"id":"pay","tool":"pay","arguments":{"amount":40.0}}]}`), Digest: digest, Since: at,
+	}
+	h, body = wire.QuestionMessage(round)
+	wiretest.Golden(t, *update, "question_round", nats.Msg{Header: h, Data: body})
+	read, err = wire.ParseQuestion(h, body, "a")
+	require.NoError(t, err)
+	require.Equal(t, round, read)
 	require.False(t, wire.KindGathering.Known(h), "who knew of no amendments that wait would ask about something else")
 	_, err = wire.ParseQuestion(nats.Header{"Stepjet-Version": {"9"}}, nil, "a")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))

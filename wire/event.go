@@ -54,9 +54,11 @@ type QuestionEvent struct {
 	Text   string               `json:"text,omitempty"`
 	Digest string               `json:"digest"`
 	// Revision is that of the amendment which is asked about; 0 where it is the step or the plan itself.
-	Revision int        `json:"revision,omitempty"`
-	Time     time.Time  `json:"time"` // when it was asked
-	Until    *time.Time `json:"until,omitempty"`
+	Revision int `json:"revision,omitempty"`
+	// Round is that of the agent's round which is asked about; nil where it is none.
+	Round *int       `json:"round,omitempty"`
+	Time  time.Time  `json:"time"` // when it was asked
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // AmendEvent tells that an amendment is in force.

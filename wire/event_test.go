@@ -44,6 +44,8 @@ func TestEventForms(t *testing.T) {
 	}
 	event(t, "amend_event", wire.AmendEvent{Run: "order-42", Step: "=", Revision: 2, Steps: 9, By: "ann", Time: at}, wire.AmendEvent.Body)
 	event(t, "question_amendment_event", wire.QuestionEvent{Run: "order-42", Step: "=", Number: 3, Kind: outcome.Approval, Digest: digest, Revision: 2, Time: at}, wire.QuestionEvent.Body)
+	round := 3
+	event(t, "question_round_event", wire.QuestionEvent{Run: "order-42", Step: "a", Number: 4, Kind: outcome.Approval, Text: "May it pay?", Digest: digest, Round: &round, Time: at}, wire.QuestionEvent.Body)
 	event(t, "conflict_event", wire.ConflictEvent{Run: "order-42", Problems: []fault.Problem{problem}}, wire.ConflictEvent.Body)
 	_, ok := wire.ParseEvent[wire.StepEvent]([]byte("not json"))
 	require.False(t, ok)

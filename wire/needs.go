@@ -38,12 +38,16 @@ const StateSchema = "state-schema"
 // Agents is the need of a plan that can reach an agent, and of an agent's entry in the registry.
 const Agents = "agents"
 
+// ApprovedRounds is the need of a plan that can reach an agent whose rounds a person approves of, and of such an agent's
+// entry in the registry: who does not know of it would run what nobody approved of.
+const ApprovedRounds = "approved-rounds"
+
 // AgentState is the need of a run with an agent that declares a state, and of such an agent's entry: who does not know of it
 // would not keep what calls write.
 const AgentState = "agent-state"
 
 // ofAgents are the members of an agent's definition that need more than Agents.
-var ofAgents = map[string]string{"state": AgentState}
+var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
@@ -86,7 +90,10 @@ const Asking = "asks"
 
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
-	return Knowledge{LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, Replan: {}, Permissions: {}, OnlyGroups: {}, Notes: {}, Asking: {}}
+	return Knowledge{
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, ApprovedRounds: {}, Replan: {}, Permissions: {},
+		OnlyGroups: {}, Notes: {}, Asking: {},
+	}
 }
 
 // Of returns the needs of a plan, sorted; nil for none.

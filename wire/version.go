@@ -61,7 +61,7 @@ var versions = [...]uint64{
 	KindBlob:       1 << 1,
 	KindGathering:  1 << 1,
 	KindSealingKey: 1<<1 | 1<<2,
-	KindQuestion:   1<<1 | 1<<3 | 1<<4, // 4: about an amendment, which who knows only lower ones would not show
+	KindQuestion:   1<<1 | 1<<3 | 1<<4, // 4: about an amendment or a round, which who knows only lower ones would not show
 	KindBeat:       1 << 1,
 	KindProgress:   1 << 1,
 	KindNote:       1 << 1,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 )
 
 // userName names who runs the command, for the record.
@@ -104,6 +105,11 @@ func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, items bool, width
 		}
 		for k := range s.Items {
 			add(s.Items[k].ID, s.Tool, s.Items[k].Answer)
+		}
+		for k := range s.Steps { // of the rounds of an agent
+			if round, is := strings.CutSuffix(s.Steps[k].ID, "/"+plan.PlannerStep); is {
+				add(round, s.Tool, s.Steps[k].Answer)
+			}
 		}
 	}
 	if len(t.rows) > 0 {

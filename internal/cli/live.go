@@ -70,6 +70,9 @@ func (l *lines) event(e client.Event) {
 		if e.Revision > 0 {
 			line += fmt.Sprintf("  revision %d", e.Revision)
 		}
+		if e.Round != nil {
+			line += fmt.Sprintf("  round %d", *e.Round)
+		}
 		if e.Waiting != "" {
 			line += "  " + clipLine(e.Waiting)
 		}

@@ -95,10 +95,14 @@ func (a asking) showQuestions(all []*outcome.Question) error {
 	return err
 }
 
-// toolOrRevision says what of a step a question is about: the tool that it calls, or an amendment of its plan.
+// toolOrRevision says what of a step a question is about: the tool that it calls, an amendment of its plan, or a
+// round of the agent.
 func toolOrRevision(q *outcome.Question) string {
-	if q.Revision > 0 {
+	switch {
+	case q.Revision > 0:
 		return fmt.Sprintf("(amendment %d)", q.Revision)
+	case q.Round != nil:
+		return fmt.Sprintf("%s (round %d)", oneLine(q.Tool), *q.Round)
 	}
 	return oneLine(q.Tool)
 }
@@ -198,8 +202,11 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 		step = "the plan"
 	}
 	what := oneLine(q.Tool)
-	if q.Revision > 0 {
+	switch {
+	case q.Revision > 0:
 		what = fmt.Sprintf("amendment %d", q.Revision)
+	case q.Round != nil:
+		what = fmt.Sprintf("%s, round %d", what, *q.Round)
 	}
 	fmt.Fprintf(&b, "%s  %s  %s\n\n", st.bold(oneLine(q.Run)), st.bold(oneLine(step)), st.dim(what))
 	if q.Text != "" {
@@ -234,6 +241,7 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 	writePart(&b, st, "choices", q.Choices)
 	if q.Kind == outcome.Approval {
 		writePart(&b, st, "change", q.Change)
+		writePart(&b, st, "what would run", q.Plan)
 		writePart(&b, st, "arguments", q.Arguments)
 	}
 	_, err := a.stdout.Write(b.Bytes())
@@ -287,10 +295,11 @@ func (a asking) approveCommand() *cobra.Command {
 	var arguments, value string
 	c := &cobra.Command{
 		Use:   "approve RUN [STEP]",
-		Short: "Approve what a run waits for: a step, the whole plan, or an amendment of it",
+		Short: "Approve what a run waits for: a step, the whole plan, an amendment of it, or a round of an agent",
 		Long: `Lets a step begin that waits for an approval. STEP is "=" for the plan as a whole, and may be left
 out where only one step of the run waits. Look first: stepjet questions show RUN STEP. What is asked
-about a plan that was approved before is an amendment of it: it is in force from then on.
+about a plan that was approved before is an amendment of it: it is in force from then on. What is asked
+about the step of an agent is a round of it, where its definition says "approval": "plan".
 
 --arguments calls the tool with other arguments than those that are shown; they have to fit its
 input schema. --value does not call it at all: the value becomes the result of the step.`,

@@ -55,6 +55,7 @@ type shown struct {
 	Choices   []string `json:"choices,omitempty"`
 	Arguments *value   `json:"arguments,omitempty"`
 	Change    *value   `json:"change,omitempty"`
+	Plan      *value   `json:"plan,omitempty"` // of a round
 }
 
 func (l looking) question(_ http.ResponseWriter, r *http.Request) (any, error) {
@@ -70,7 +71,7 @@ func (l looking) question(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := shown{asking: askingOf(q), Schema: q.Schema, Arguments: valueOf(q.Arguments), Change: valueOf(q.Change)}
+	x := shown{asking: askingOf(q), Schema: q.Schema, Arguments: valueOf(q.Arguments), Change: valueOf(q.Change), Plan: valueOf(q.Plan)}
 	var choices []json.RawMessage
 	_ = json.Unmarshal(q.Choices, &choices) // an orchestrator wrote them as a list; without, any value is typed
 	for _, c := range choices {
@@ -91,7 +92,7 @@ type said struct {
 	Reason     string  `json:"reason"`
 }
 
-// approve gives or refuses an approval, of a step, of a plan or of an amendment.
+// approve gives or refuses an approval, of a step, of a plan, of an amendment or of a round.
 func (a acting) approve(w http.ResponseWriter, r *http.Request) (any, error) {
 	return a.say(w, r, outcome.Approval, a.docs.approver)
 }

@@ -50,8 +50,11 @@ func approvalForm(q *outcome.Question) Form {
 	if message == "" {
 		message = "Approve " + described(q) + "?"
 	}
-	if q.Revision > 0 {
+	switch {
+	case q.Revision > 0:
 		message = proposal(q)
+	case q.Round != nil:
+		message = roundProposed(q)
 	}
 	fields := []property{
 		{confirmField, map[string]any{"type": "boolean", "title": "Approve", "description": "false rejects it.", "default": true}},
@@ -91,6 +94,15 @@ func proposal(q *outcome.Question) string {
 		message += "\n\n" + q.Reason
 	}
 	return message + "\n\n" + clipped(string(q.Change))
+}
+
+// roundProposed words the question about a round of an agent: the agent's own question, and what would run.
+func roundProposed(q *outcome.Question) string {
+	message := "Approve round " + strconv.Itoa(*q.Round) + " of " + q.Tool + " (step " + q.Step + ")?"
+	if q.Text != "" {
+		message += " (" + q.Text + ")"
+	}
+	return message + "\n\n" + clipped(string(q.Plan))
 }
 
 func described(q *outcome.Question) string {

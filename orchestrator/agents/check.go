@@ -54,9 +54,6 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	refuse := func(at, what, hint string) {
 		problems = append(problems, fault.Problem{Code: fault.InvalidTool, Path: at, Message: fmt.Sprintf("this Stepjet does not run agents with %s", what), Hint: hint})
 	}
-	if a.ApprovePlan {
-		refuse("/agent/approval", "an approval of each round", `ask for approvals in the contracts of its tools: "x-orchestration": {"approval": "always"}`)
-	}
 	if len(a.Guards) > 0 {
 		refuse("/agent/guards", "guards", "let a tool check what goes in and out")
 	}
@@ -88,7 +85,11 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		p := r.Problems[0]
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
-	return &plan.Agent{
+	out := &plan.Agent{
 		Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time,
 	}
+	if q := a.Approval; q != nil {
+		out.Approval = &plan.Approval{Timeout: q.Timeout, ApproveOnTimeout: q.ApproveOnTimeout}
+	}
+	return out
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -147,6 +148,9 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		p.Concurrency = of.Concurrency
 	}
 	out.Plan = p
+	if of.Approval != nil && makesCalls(p, d) {
+		out.Approval = of.Approval
+	}
 	for id, s := range d.Settled {
 		out.Settled[id] = &machine.Result{Value: s.Result, Error: s.Error}
 	}
@@ -154,6 +158,34 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
 		out.Earlier = append(out.Earlier, machine.Earlier{Step: name, Round: n, IDs: ids})
 	}
+	return out
+}
+
+// ran reports whether a step of a fragment is one of the round that runs: it is not left for later, has not come to
+// something already, and stands for no earlier round.
+func ran(id string, d *wire.Round) bool {
+	_, settled := d.Settled[id]
+	_, earlier := d.Earlier[id]
+	return !settled && !earlier && !slices.Contains(d.Rest, id)
+}
+
+// makesCalls reports whether a round makes calls: a value calls nothing.
+func makesCalls(p *plan.Plan, d *wire.Round) bool {
+	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Does().Value && ran(s.ID, d) })
+}
+
+// Shown returns what a person is shown of a round, as JSON: what of the fragment runs.
+func Shown(d *wire.Round) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	var steps []json.RawMessage
+	if json.Unmarshal(d.Fragment, &members) != nil || json.Unmarshal(members["steps"], &steps) != nil {
+		return d.Fragment // nobody of ours wrote it
+	}
+	members["steps"], _ = jsontape.Marshal(slices.DeleteFunc(steps, func(raw json.RawMessage) bool { // it was read from JSON
+		var s struct{ ID string }
+		return json.Unmarshal(raw, &s) == nil && !ran(s.ID, d)
+	}))
+	out, _ := jsontape.Marshal(members)
 	return out
 }
 

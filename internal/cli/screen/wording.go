@@ -30,6 +30,8 @@ func (p *Asker) wording(q *outcome.Question, more, width int) []string {
 	switch {
 	case q.Revision > 0:
 		what = fmt.Sprintf("amendment %d", q.Revision)
+	case q.Round != nil:
+		what = fmt.Sprintf("%s, round %d", q.Tool, *q.Round)
 	case q.Step == subjects.RootScope:
 		what = ""
 	}
@@ -62,6 +64,7 @@ func (p *Asker) wording(q *outcome.Question, more, width int) []string {
 		return append(lines, p.part(q, "schema", q.Schema)...)
 	}
 	lines = append(lines, p.part(q, "change", q.Change)...)
+	lines = append(lines, p.part(q, "what would run", q.Plan)...)
 	return append(lines, p.part(q, "arguments", q.Arguments)...)
 }
 

@@ -3,6 +3,30 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"agent-round-unasked", "a round runs of which nobody has approved",
+		"machine/agent.go", "	case d.Plan != nil && d.Approval != nil:", "	case d.Plan != nil && false:", "./machine", "Scenarios/approvedrounds",
+	},
+	{
+		"agent-round-refused-invalid", "a round that a person refused counts as an answer of no use",
+		"machine/approvedround.go", "return &Round{Scope: d.Scope, Refused: why,", "return &Round{Scope: d.Scope, Refused: why, Invalid: true,", "./machine", "Scenarios/approvedrounds",
+	},
+	{
+		"agent-round-still-asked", "a person is asked about a round that somebody has interrupted",
+		"machine/cut.go", "		a.drop(r)\n", "", "./machine", "Scenarios/approvedrounds",
+	},
+	{
+		"agent-round-number", "two rounds are asked about under one number",
+		"machine/approvedround.go", "	r.spend(r.nameOf(q.Call), q.Number) // the next is asked under another\n", "", "./machine", "Scenarios/approvedrounds",
+	},
+	{
+		"agent-round-refused-told", "what a refused round would have done counts as done, and its planner isn't told",
+		"orchestrator/agentlook.go", "	case v.Record.Refused != nil: // nothing of it counts\n", "	case false:\n", "./orchestrator", "APersonApprovesOfRounds",
+	},
+	{
+		"agent-round-need", "an orchestrator that knows of no approvals goes on with an agent that another one calls",
+		"orchestrator/judge.go", "catalog.needsOfAgents(start.Tools), ", "", "./orchestrator", "RoundsThatNobodyAnswers",
+	},
+	{
 		"agent-asks-locked", "a question in a round is asked though its entry is locked when its turn comes",
 		"orchestrator/agentry.go", "!inRound || q.Kind != outcome.Ask {", "!inRound || q.Kind == outcome.Ask {", "./orchestrator", "AgentAsks",
 	},
