@@ -295,7 +295,7 @@ func (a asking) approveCommand() *cobra.Command {
 	var arguments, value string
 	c := &cobra.Command{
 		Use:   "approve RUN [STEP]",
-		Short: "Approve what a run waits for: a step, the whole plan, an amendment of it, or a round of an agent",
+		Short: "Approve what a run waits for: a step, the plan, an amendment of it, an agent's round",
 		Long: `Lets a step begin that waits for an approval. STEP is "=" for the plan as a whole, and may be left
 out where only one step of the run waits. Look first: stepjet questions show RUN STEP. What is asked
 about a plan that was approved before is an amendment of it: it is in force from then on. What is asked
