@@ -64,7 +64,7 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 	require.ErrorContains(t, err, "is an agent, which no worker hosts")
 
 	put = s.agent("careful", "", `{"planner":{"tool":"echo"},"approval":"plan","tools":["echo"]}`)
-	require.Equal(t, []string{wire.LanguageTwo, wire.Agents, wire.ApprovedRounds}, put.Needs)
+	require.Equal(t, []string{wire.LanguageTwo, wire.ApprovedRounds, wire.Agents}, put.Needs)
 	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true"}],"tools":["progress"]}}`))
 	require.ErrorContains(t, err, "does not run agents with")
 }
