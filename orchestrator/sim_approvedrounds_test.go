@@ -40,7 +40,7 @@ func (w *world) roundAsked(id subjects.Run, q *outcome.Question) {
 		return
 	}
 	if x.rounds.asked == nil {
-		x.rounds.asked, x.rounds.approved = map[string]int{}, map[int]bool{}
+		x.rounds.asked = map[string]int{}
 	}
 	if before, known := x.rounds.asked[q.Digest]; known && before != *q.Round {
 		w.violate("I13", "round %d and round %d of %s are asked about by one digest", before, *q.Round, id.ID)
@@ -52,6 +52,13 @@ func (w *world) roundAsked(id subjects.Run, q *outcome.Question) {
 	w.stats["somebody was asked about a round"]++
 }
 
+func (r *simRounds) approve(round int) {
+	if r.approved == nil {
+		r.approved = map[int]bool{}
+	}
+	r.approved[round] = true
+}
+
 // roundAnswered takes note of an answer about a round of an agent; false for any other.
 func (t *truths) roundAnswered(x *truth, rec subjects.Record, e *kv.Entry) bool {
 	if !x.agent || rec.Step != "a" {
@@ -59,11 +66,17 @@ func (t *truths) roundAnswered(x *truth, rec subjects.Record, e *kv.Entry) bool 
 	}
 	a := wire.ParseAnswer(e.Data)
 	round, known := x.rounds.asked[a.Digest]
+	if !known && a.Decision == wire.Expire { // nobody was told of it yet: it is about the last that was decided
+		for x.told["round "+subjects.Iteration("a", round+1)] {
+			round++
+		}
+		known = true
+	}
 	switch {
 	case !known:
 		t.w.stats["a void answer about a round"]++
 	case a.Decision == wire.Approve, a.Decision == wire.Expire && t.w.roundsTimeout():
-		x.rounds.approved[round] = true
+		x.rounds.approve(round)
 		t.w.stats["a round was approved of: "+a.Decision]++
 	default:
 		x.rounds.refused = true
