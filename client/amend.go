@@ -35,6 +35,8 @@ type Amendment struct {
 	// Approved says that the caller may approve, so that nobody else is asked where the plan was submitted for an approval.
 	// It takes the right of an approver.
 	Approved bool
+	// Generation says which run of the id is meant, such as Run.Generation: another is left as it is. 0: whichever has it.
+	Generation uint64
 }
 
 // Amended is an amendment that is in force, or waits for an approval.

@@ -52,9 +52,10 @@ func (c *Client) request(ctx context.Context, subject string, body []byte, withi
 }
 
 // ofOwner asks the owner of a run. One that has not yet read a plan which was stored a moment ago knows nothing of its
-// run, and is asked again. Errors: NotFound where the run is over or there is none, and those of request.
-func (c *Client) ofOwner(ctx context.Context, name subjects.Run, verb string, body []byte, within time.Duration) ([]byte, error) {
+// run, and is asked again. generation says which run of the id is meant, 0 for whichever has it. Errors: NotFound where the run is over or there is none, and those of request.
+func (c *Client) ofOwner(ctx context.Context, name subjects.Run, generation uint64, verb string, body []byte, within time.Duration) ([]byte, error) {
 	until := time.Now().Add(within)
+	body = wire.For(generation, body)
 	for {
 		answer, err := c.request(ctx, subjects.API(name, verb), body, within)
 		if fault.CodeOf(err) != fault.NotFound || time.Now().After(until) || !unread(ctx, c, name) {
@@ -130,7 +131,17 @@ func (c *Client) Cancel(ctx context.Context, run, by string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.ofOwner(ctx, name, subjects.VerbCancel, wire.Cancel{By: by}.Body(), ownerWithin)
+	return cancelRun(ctx, c, name, run, 0, by)
+}
+
+// Cancel is Client.Cancel of this run, and of no other that was submitted under its id since: that this one is over is
+// AlreadyFinished. Of a run that was attached to by its id alone, which is not known.
+func (r *Run) Cancel(ctx context.Context, by string) error {
+	return cancelRun(ctx, r.c, r.p.run, r.id, r.Generation(), by)
+}
+
+func cancelRun(ctx context.Context, c *Client, name subjects.Run, run string, generation uint64, by string) error {
+	_, err := c.ofOwner(ctx, name, generation, subjects.VerbCancel, wire.Cancel{By: by}.Body(), ownerWithin)
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
@@ -173,7 +184,7 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 	if a.Approved {
 		verb = subjects.VerbAmendApproved
 	}
-	answer, err := c.ofOwner(ctx, name, verb, body, ownerWithin)
+	answer, err := c.ofOwner(ctx, name, a.Generation, verb, body, ownerWithin)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (c *Client) get(ctx context.Context, name subjects.Run, within time.Duratio
 
 // ask gets an active run from its owner. A document too large for a message comes as a handle on a blob.
 func (c *Client) ask(ctx context.Context, name subjects.Run, within time.Duration) (*outcome.Run, error) {
-	body, err := c.ofOwner(ctx, name, subjects.VerbGet, nil, within)
+	body, err := c.ofOwner(ctx, name, 0, subjects.VerbGet, nil, within)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 	if q.Kind == outcome.Ask {
 		verb = subjects.VerbAnswer
 	}
-	answer, err := c.ofOwner(ctx, name, verb, body, ownerWithin)
+	answer, err := c.ofOwner(ctx, name, q.Generation, verb, body, ownerWithin)
 	if code := fault.CodeOf(err); code == fault.AlreadyFinished || code == fault.NotFound {
 		doc, _, bad := c.latest(ctx, name)
 		if bad != nil || doc == nil || q.Generation > 0 && doc.Generation != q.Generation {

@@ -24,6 +24,8 @@ type Word struct {
 	Interrupt bool
 	// By names who says it. It is kept as unverified, unless the server says who asks, and then it is the server's word.
 	By string
+	// Generation says which run of the id is meant, such as Run.Generation: another is told nothing. 0: whichever has it.
+	Generation uint64
 }
 
 // Heard is what became of a word.
@@ -64,7 +66,7 @@ func Say(ctx context.Context, c *Client, run string, w Word) (*Heard, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := c.ofOwner(ctx, name, subjects.VerbSay, body, ownerWithin)
+	answer, err := c.ofOwner(ctx, name, w.Generation, subjects.VerbSay, body, ownerWithin)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s *streaming) keepOpen(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(every, time.Second))
 	defer cancel()
-	done, err := s.c.Amend(ctx, s.o.Run, Amendment{Revision: s.revision, KeepOpen: true})
+	done, err := s.c.Amend(ctx, s.o.Run, Amendment{Revision: s.revision, Generation: s.meant(), KeepOpen: true})
 	var now wire.AmendConflict
 	switch {
 	case err == nil:

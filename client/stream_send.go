@@ -43,6 +43,14 @@ func (s *streaming) begin(ctx context.Context, batch []*streamed.Step) error {
 	return err
 }
 
+// meant is the generation of the run that is streamed; 0 where that isn't known.
+func (s *streaming) meant() uint64 {
+	if s.run == nil {
+		return 0
+	}
+	return s.run.Generation()
+}
+
 // sending notes steps that are about to be sent: from then on they may begin.
 func (s *streaming) sending(steps []*streamed.Step) {
 	for _, x := range steps {
@@ -75,7 +83,7 @@ func (s *streaming) tell(run *Run) {
 // what was.
 func (s *streaming) amend(ctx context.Context, a Amendment) error {
 	for {
-		a.Revision = s.revision
+		a.Revision, a.Generation = s.revision, s.meant()
 		err := s.patiently(ctx, func() error {
 			done, err := s.c.Amend(ctx, s.o.Run, a)
 			if err == nil {

@@ -232,9 +232,16 @@ func finishedAlready(id subjects.Run) *fault.Error {
 // over, which hint says something about, or it is left alone.
 func (s *api) underWay(l *loop, m *nats.Msg, id subjects.Run, hint string) *run {
 	r := l.runs.byID[id]
+	meant, err := wire.Meant(m.Data)
 	switch {
+	case err != nil:
+		s.refuse(m, err)
 	case r == nil:
 		s.refuse(m, notActive(id))
+	case meant > r.generation: // its plan is not read yet: the asker asks again
+	case meant > 0 && meant < r.generation:
+		s.refuse(m, fault.New(fault.AlreadyFinished, "the run '%s' that is meant, of generation %d, is over; another was submitted under its id since", id.Plain(), meant).
+			WithHint("look at the one that goes on: stepjet get %s", id.Plain()))
 	case r.phase == finishing || r.phase == finished:
 		s.refuse(m, finishedAlready(id).WithHint("%s", hint))
 	case r.phase == foreign:

@@ -185,7 +185,7 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 }
 
 // amendKeys are the members that a request for an amendment may have.
-var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "keep_open", "plan", "reason", "by"}
+var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "keep_open", "plan", "reason", "by", meantKey}
 
 // Digest names what is asked for: the scope, the revision that it is about, and the change, whoever asks and why. White
 // space doesn't count.

