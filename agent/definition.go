@@ -137,6 +137,8 @@ type Guard struct {
 	Tool string
 	// Else is what follows where it says no: reject, ask or fail.
 	Else string
+	// When is its condition; empty where a tool is asked.
+	When string
 
 	when *condition
 }

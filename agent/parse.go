@@ -263,8 +263,15 @@ func (p *parser) guards(v value) {
 		if m == nil {
 			continue
 		}
-		g := Guard{On: p.oneOf(m["on"], "input", "call", "result", "output"), Else: p.oneOf(m["else"], "reject", "ask", "fail"),
-			Tool: p.name(m["tool"], "write the name of a tool"), when: p.condition(m["when"], guardWords)}
+		g := Guard{On: p.oneOf(m["on"], plan.OnInput, plan.OnCall, plan.OnResult, plan.OnOutput), Else: p.oneOf(m["else"], elseReject, "ask", elseFail),
+			Tool: p.name(m["tool"], "write the name of a tool")}
+		words := onGuard(g.On)
+		if !m["on"].there() {
+			words = onGuard("")
+		}
+		if g.when = p.condition(m["when"], words); g.when != nil {
+			g.When = p.text(m["when"])
+		}
 		if !m["on"].there() {
 			p.problem(fault.InvalidValue, x.at, `add "on": "input", "call", "result" or "output"`, "nobody knows what the guard looks at")
 		}

@@ -46,7 +46,6 @@ var (
 	chainWords    = []string{ofArtifact}
 	textWords     = []string{ofInput}
 	argsWords     = []string{ofArgs}
-	guardWords    = []string{ofInput, ofState, ofTool, ofArgs, ofResult, ofOutput, ofRound}
 )
 
 // named are the words that a name stands behind: of a tool, a type, a facade.

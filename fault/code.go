@@ -79,7 +79,7 @@ func (c Code) Retryable() bool { return c == ToolFailed || c == Timeout }
 // stepCodes are the codes that a record of a step may carry.
 var stepCodes = map[Code]bool{
 	ToolFailed: true, ToolTerminal: true, Timeout: true, InvalidArguments: true, UnresolvedRef: true, TooLarge: true,
-	WorkerLost: true, OutcomeUnknown: true, Sealed: true, Cancelled: true, Skipped: true, Locked: true, BudgetExceeded: true, Replan: true,
+	WorkerLost: true, OutcomeUnknown: true, Sealed: true, Cancelled: true, Skipped: true, Locked: true, BudgetExceeded: true, Replan: true, Rejected: true,
 }
 
 // OfStep reports whether a step's record may carry this code. What a worker sends beyond them is read as ToolFailed.

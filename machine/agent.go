@@ -25,6 +25,7 @@ type rounds struct {
 	ending   *ending // nil as long as the loop goes on
 	said     []Said
 	cut      []cut             // in their order
+	refused  []refused         // by guards, likewise
 	pending  *Question         // about the round that is to run next, which waits for a person; nil for none
 	answered map[int]*Question // by round: what a person was asked about it, and said
 	offered  *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
@@ -83,6 +84,10 @@ func (a *rounds) round(x, within *subjects.Segment) *scope {
 // begin enters the first round of an agent whose input is there.
 func (a *rounds) begin(r *Run, i int, in input, at time.Time, out *Effects) {
 	a.input = in
+	if err, _ := a.refuses(r, i, plan.OnInput, nil); err != nil {
+		r.fail(i, err, at, out)
+		return
+	}
 	if r.calls[i].expiring {
 		r.askDecision(i, out)
 	}
@@ -287,7 +292,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range d.Direct {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			if own := a.comesTo(r, i, r.calls[sc.at(n)].result); !a.hearsOut(r, i, own, at, out) {
+			if own := a.comesTo(r, i, r.calls[sc.at(n)].result); a.passes(r, i, own, at, out) && !a.hearsOut(r, i, own, at, out) {
 				r.endWith(i, own, at, out)
 			}
 			return
@@ -320,6 +325,7 @@ func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 // executed, asks its planner once more before.
 func (a *rounds) end(r *Run, i int, res *Result, err *fault.Error, at time.Time, out *Effects) {
 	switch {
+	case err == nil && !a.passes(r, i, res, at, out):
 	case err == nil && a.hearsOut(r, i, res, at, out):
 	case r.stepOf(i).Agent().Responds && !r.halting(i) && a.executed(r):
 		a.ending = &ending{res, err}
@@ -363,9 +369,13 @@ func (a *rounds) executed(r *Run) bool {
 
 // responded ends an agent with the last answer of its planner; one of no use leaves what the loop came to.
 func (a *rounds) responded(r *Run, i int, d *Round, at time.Time, out *Effects) {
-	switch e := a.ending; {
-	case d.Ends:
-		r.endWith(i, a.comesTo(r, i, d.Output), at, out)
+	e, own := a.ending, a.comesTo(r, i, d.Output)
+	no, ends := a.refuses(r, i, plan.OnOutput, own.Value)
+	switch {
+	case d.Ends && no == nil:
+		r.endWith(i, own, at, out)
+	case d.Ends && ends:
+		r.fail(i, no, at, out)
 	case e.err != nil:
 		r.fail(i, e.err, at, out)
 	case string(e.result.Value) != "null":

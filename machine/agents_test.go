@@ -20,7 +20,35 @@ var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Age
 	"careful":   {Name: "careful", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Approval: &plan.Approval{}}},
 	"lenient":   {Name: "lenient", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Approval: &plan.Approval{Timeout: time.Hour, ApproveOnTimeout: true}}},
 	"hurried":   {Name: "hurried", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Approval: &plan.Approval{Timeout: time.Minute}}},
+	"watched":   {Name: "watched", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Guards: words{}}},
 	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}}}
+
+// words are guards that let nothing pass which has "no" in it, or "never", with which an agent ends; nothing that can't be
+// looked at, and no call of the tool "banned".
+type words struct{}
+
+func (words) Refuses(on string, seen map[string]json.RawMessage) (*fault.Error, bool) {
+	for _, word := range []string{"input", "args", "result", "output"} {
+		v, is := seen[word]
+		switch text := string(v); {
+		case !is || word == "input" && on != plan.OnInput:
+		case v == nil:
+			return fault.New(fault.Rejected, "%s: too large", on), false
+		case strings.Contains(text, "never"):
+			return fault.New(fault.Rejected, "%s: never, in round %s", on, seen["round"]), true
+		case strings.Contains(text, "no"):
+			return fault.New(fault.Rejected, "%s: no, in round %s", on, seen["round"]), false
+		}
+	}
+	if string(seen["tool"]) == `"banned"` && on == plan.OnResult {
+		return fault.New(fault.Rejected, "result: of banned"), false
+	}
+	return nil, false
+}
+
+func (words) Ends(err *fault.Error) bool {
+	return err.Code == fault.Rejected && strings.Contains(err.Message, "decided by the owner")
+}
 
 // roundOf is the record of a round: its scope, and what its input says.
 func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {

@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/stepjet/stepjet/plan"
+import (
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+)
 
 // RoundView is a round of an agent as far as it has come.
 type RoundView struct {
@@ -14,6 +17,8 @@ type RoundView struct {
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
 	Plan    *plan.Plan
 	Numbers Numbers
+	// Refused is why a guard did not let pass what the round came to; nil where none said no.
+	Refused *fault.Error
 	// Final says that the planner is asked for a last answer.
 	Final bool
 }
@@ -34,6 +39,9 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 	}
 	if asks := a.current(); a.ending != nil && asksPlanner(asks) {
 		list[len(list)-1].Final = true
+	}
+	for _, x := range a.refused {
+		list[x.round].Refused = x.err
 	}
 	for n := range list {
 		if n < len(a.records) && !a.records[n].Void {

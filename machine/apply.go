@@ -85,12 +85,19 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		if res.Error.Code == fault.Replan && !res.ByOwner {
 			replan(r, i, res.Error, rec.Time, out)
 		}
+		ending := refusedByOwner(r, i, res)
 		r.end(i, failed, rec.Time, out)
+		finish(r, ending, rec.Time, out)
 	}
 }
 
 // end makes a step or an item terminal, but for a success that is still to be held against the state.
 func (r *Run) end(i int, to state, at time.Time, out *Effects) {
+	var ending *scope
+	if to == succeeded {
+		to, ending = judgedResult(r, i)
+		defer finish(r, ending, at, out)
+	}
 	if to == succeeded && r.stepOf(i).Held != nil {
 		if to = r.values.fits(r, i, out); to == fitting {
 			return

@@ -77,8 +77,13 @@ func (r *Run) enterWith(i int, in input, err *fault.Error, at time.Time, out *Ef
 		r.ordered++
 		err = tooManySteps(steps)
 	}
+	var ending *scope
+	if err == nil {
+		err, ending = refusedCall(r, i, in)
+	}
 	if err != nil {
 		r.fail(i, err, at, out)
+		finish(r, ending, at, out)
 		return
 	}
 	if r.stepOf(i).Agent() != nil {

@@ -103,7 +103,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	answer := sourceOf(v.Answer)
 	x.size += answer.size()
 	x.asked = append(x.asked, answer)
-	round := agents.Round{Said: saidIn(r, x.scope, v.Number)}
+	round := agents.Round{Refused: v.Refused, Said: saidIn(r, x.scope, v.Number)}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts

@@ -58,8 +58,8 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), simClerk, simOpener, simLate, simOpener, simOpener, budget))
+	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), simClerk, simOpener, simLate, simOpener, simOpener, budget))
 }
 
 func (w *world) registerAgent(name, definition string) {
@@ -123,6 +123,7 @@ var simScript = []string{
 	`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":%d}},{"id":"z","tool":"late","arguments":{"n":1},"depends_on":["v"]},{"id":"v","value":1}]}`,
 	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"},
 		{"id":"w","tool":"opener/a","arguments":{"n":3}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":3}},
+		{"id":"g","tool":"opener/a","for_each":{"in":[1,2]},"arguments":{"i":"$ref:item"}},
 		{"id":"c","tool":"clerk.0/a","for_each":{"in":[1,2,3]}},{"id":"d","tool":"clerk.0/a","depends_on":["y"]},{"id":"e","tool":"clerk.0/a","arguments":{"after":"$ref:c"}}]}`,
 	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r%[1]d.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
 	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r%[1]d.l.n"}}],"output":{"n":"$ref:m.n"}}`,
@@ -246,6 +247,7 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 	scope := subjects.ScopeOf(a.Step)
 	t.checkRound(x, a)
+	t.guardedDispatched(a)
 	if a.Tool != simPlanner {
 		if !x.told["round "+scope] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
@@ -321,6 +323,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	})
 	t.wordsTold(x, doc)
 	t.checkReplanned(x, doc)
+	t.checkGuarded(x, doc)
 	if x.swayed() || x.reused || x.words.cut || x.rounds.refused {
 		return
 	}
@@ -329,10 +332,13 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 			if err != nil && err.Code == fault.BudgetExceeded {
 				t.w.stats["a planner was not asked for want of budget"]++
 			}
-			if err != nil && !strings.HasSuffix(step, "/z") && !x.excusedByReplan(step, err) {
+			if err != nil && !strings.HasSuffix(step, "/z") && !x.excusedByReplan(step, err) && err.Code != fault.Rejected {
 				return
 			}
 		}
+	}
+	if t.w.guards() && bytes.Contains(doc.Outcome.JSON(), []byte("is too large to be looked at")) {
+		return
 	}
 	got, _ := doc.Outcome.Results.Get("a")
 	if want := fmt.Sprintf(`{"n":%d}`, t.w.seed%97); doc.Status != outcome.Succeeded || string(got) != want {

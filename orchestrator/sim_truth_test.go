@@ -275,7 +275,7 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		t.w.violate("I8", "a record of a step that the plan doesn't have, or before it was started: %s", e.Subject)
 		return
 	}
-	codes := wire.Codes{Replan: wire.CodesOf(0, x.start.Needs).Replan}
+	codes := wire.CodesOf(1, x.start.Needs)
 	r := wire.ParseCleanResult(e.Header, e.Data, codes, func() *wire.Redactor { return nil })
 	if r.Handle != nil {
 		r.Body = t.w.blobs[r.Handle.Name]
@@ -303,6 +303,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		x.records[a.Step] = map[int]*fault.Error{}
 	}
 	x.records[a.Step][a.Number] = r.Error
+	if r.Error != nil && r.Error.Code == fault.Rejected {
+		t.w.stats["a guard said no to a call"]++
+	}
 	switch {
 	case r.Error == inquired:
 	case r.Error == nil:

@@ -40,9 +40,29 @@ type Agent struct {
 	Approval *Approval
 	// Time is the longest that all of it may take; 0 for no bound of its own.
 	Time time.Duration
+	// Guards are its checks of what goes in and out; nil for none.
+	Guards Guards
 	// Flaw says why the agent can't run with the tools that there are; empty for one that can.
 	Flaw string
 }
+
+// Guards are the checks of an agent. What they say follows from what they are shown alone.
+type Guards interface {
+	// Refuses returns the error of the first guard on something, one of OnInput to OnOutput, that does not let it pass; nil
+	// where all do. seen is what its condition sees, by the words of references; nil is the value of what can't be looked at,
+	// since it is too large. ends is whether the agent fails with the error.
+	Refuses(on string, seen map[string]json.RawMessage) (err *fault.Error, ends bool)
+	// Ends reports whether the agent fails with an error that Refuses returned.
+	Ends(err *fault.Error) bool
+}
+
+// What guards look at.
+const (
+	OnInput  = "input"  // of the agent
+	OnCall   = "call"   // one that its planner makes
+	OnResult = "result" // of such a call
+	OnOutput = "output" // of the agent
+)
 
 // PlannerStep is the id of the step by which a round calls the planner. No step that somebody wrote has it.
 const PlannerStep = "=plan"

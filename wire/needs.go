@@ -46,8 +46,12 @@ const ApprovedRounds = "approved-rounds"
 // would not keep what calls write.
 const AgentState = "agent-state"
 
+// Guards is the need of a run with an agent that has guards, and of such an agent's entry: who does not know of it would let
+// everything pass.
+const Guards = "guards"
+
 // ofAgents are the members of an agent's definition that need more than Agents.
-var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds}
+var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds, "guards": Guards}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
@@ -91,7 +95,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, ApprovedRounds: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {},
 	}
 }

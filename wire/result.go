@@ -183,8 +183,8 @@ func ParseError(body []byte, codes Codes) *fault.Error {
 	if !codes.Own || e.Code != fault.ToolFailed && e.Code != fault.ToolTerminal {
 		e.ToolCode = ""
 	}
-	known := e.Code.OfStep() && (e.Code != fault.Replan || codes.Replan)
-	if e.Code == fault.Replan {
+	known := e.Code.OfStep() && (e.Code != fault.Replan || codes.Replan) && (e.Code != fault.Rejected || codes.Guards)
+	if e.Code == fault.Replan || e.Code == fault.Rejected {
 		e.Retryable = e.Retryable && !known
 	}
 	if !known && codes.Own {
@@ -209,11 +209,12 @@ func ParseError(body []byte, codes Codes) *fault.Error {
 type Codes struct {
 	Own    bool // a tool's own, for runs whose plans may refer to it
 	Replan bool // fault.Replan, for runs that need it
+	Guards bool // fault.Rejected, likewise: an owner has not made a call
 }
 
 // CodesOf returns those of a run by the version of its plan's language and what it needs.
 func CodesOf(language int, needs []string) Codes {
-	return Codes{Own: language > 1, Replan: slices.Contains(needs, Replan)}
+	return Codes{Own: language > 1, Replan: slices.Contains(needs, Replan), Guards: slices.Contains(needs, Guards)}
 }
 
 // AsksToReplan reads the body by which something behind a worker says that it asks for a new plan: the error envelope with

@@ -154,7 +154,8 @@ func (l *Loop) dropped(round int) request.Value {
 		return l.Past.dropped
 	}
 	x, err := l.answer(round)
-	if err != nil || x.answer == nil || l.Rounds[round].Record == nil || l.Rounds[round].Record.Fragment == nil {
+	r := &l.Rounds[round]
+	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil && r.Refused == nil {
 		return request.Value{}
 	}
 	return request.Whole(x.answer.Output)
@@ -202,6 +203,9 @@ func (l *Loop) rendered(round int) request.Round {
 		}
 		rec.Result.Object = l.object(round, came[x.paths[i]])
 		out.Records = append(out.Records, rec)
+	}
+	if no := l.Rounds[round].Refused; no != nil {
+		out.Problems = []fault.Problem{{Code: no.Code, Path: "/output", Message: no.Message, Hint: no.Hint}}
 	}
 	return out
 }

@@ -54,8 +54,14 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 	refuse := func(at, what, hint string) {
 		problems = append(problems, fault.Problem{Code: fault.InvalidTool, Path: at, Message: fmt.Sprintf("this Stepjet does not run agents with %s", what), Hint: hint})
 	}
-	if len(a.Guards) > 0 {
-		refuse("/agent/guards", "guards", "let a tool check what goes in and out")
+	for n, g := range a.Guards {
+		at := fmt.Sprintf("/agent/guards/%d", n)
+		if g.Tool != "" {
+			refuse(at+"/tool", "guards that are tools", `write a condition: "when": "$args.amount <= 100"`)
+		}
+		if g.Else == "ask" {
+			refuse(at+"/else", "guards that ask a person", `ask for approvals in the contracts of its tools: "x-orchestration": {"approval": "$args.amount > 100"}`)
+		}
 	}
 	if a.Context.Summary != "" {
 		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
@@ -90,6 +96,9 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 	}
 	if q := a.Approval; q != nil {
 		out.Approval = &plan.Approval{Timeout: q.Timeout, ApproveOnTimeout: q.ApproveOnTimeout}
+	}
+	if len(a.Guards) > 0 {
+		out.Guards = a
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -276,6 +277,9 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	if args, err = joined(arguments, bound); err != nil {
 		return nil, nil, err
 	}
+	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); err != nil {
+		return nil, nil, err
+	}
 	if own, refused, is := now.Answer(name, args, l.account(round)); is {
 		return nil, own, refused
 	}
@@ -283,6 +287,19 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 		return nil, before, nil
 	}
 	return args, nil, nil
+}
+
+// guarded asks the guards about a call that is ready. A question to a person is none.
+func (l *Loop) guarded(round int, entry string, f *agent.Facts, args json.RawMessage) *fault.Error {
+	e := f.Entry(entry)
+	if len(l.Definition.Guards) == 0 || e == nil || e.Kind == agent.KindAsk {
+		return nil
+	}
+	name, _ := json.Marshal(cmp.Or(e.Selects(), e.Tool, e.Name)) // of a text
+	err, _ := l.Definition.Refuses(plan.OnCall, map[string]json.RawMessage{
+		"input": f.Input(), "tool": name, "args": args, "round": strconv.AppendInt(nil, int64(round), 10),
+	})
+	return err
 }
 
 // Said is what a call of a round tells the user, for one that does; empty for all others.

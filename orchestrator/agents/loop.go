@@ -51,6 +51,8 @@ type Round struct {
 	Answer []byte
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *wire.Round
+	// Refused is why a guard did not let pass what the round came to; nil where none said no.
+	Refused *fault.Error
 	// Said is what people have said to the agent that its planner is told.
 	Said []request.Message
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
@@ -207,6 +209,9 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 		e := l.entry(round, x, i)
 		if c.ByOwner && (e == nil || e.Kind == agent.KindTool) && (c.Err == nil || c.Err.Code == fault.Locked) {
 			continue // it was not made
+		}
+		if c.Err != nil && l.Definition.NotMade(c.Err) {
+			continue
 		}
 		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
 		all = append(all, o)

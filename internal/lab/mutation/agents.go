@@ -123,6 +123,42 @@ var ofAgents = []mutant{
 		"machine/cut.go", "	if r.calls[i].state == closing {\n", "	if r.calls[i].state == closing && !asksPlanner(sc) {\n", "./machine", "Scenarios/agents",
 	},
 	{
+		"agent-guard-calls", "a call is made that a guard does not let pass",
+		"orchestrator/agents/decide.go", "	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); err != nil {\n", "	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); false {\n", "./orchestrator", "GuardsOfAnAgent",
+	},
+	{
+		"agent-guard-composites", "an agent below is begun that a guard does not let pass",
+		"machine/enter.go", "		err, ending = refusedCall(r, i, in)\n", "", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-guard-results", "a result is used that a guard does not let pass",
+		"machine/apply.go", "		to, ending = judgedResult(r, i)\n", "", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-guard-output", "an agent comes to an output that a guard does not let pass",
+		"machine/guard.go", "	case err == nil:\n		return true\n", "	case err == nil || true:\n		return true\n", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-guard-input", "an agent begins whose input a guard does not let pass",
+		"machine/agent.go", "a.refuses(r, i, plan.OnInput, nil); err != nil {", "a.refuses(r, i, plan.OnInput, nil); err != nil && false {", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-guard-templates", "the guards of an agent are asked about what its templates call",
+		"machine/guard.go", "r.stepOf(above).Repeat == nil && r.stepOf(above).Template != nil", "false", "./machine ./orchestrator", "GuardsOfAnAgent",
+	},
+	{
+		"agent-guard-ends", "an agent that a guard ends waits for what is out",
+		"machine/guard.go", "r.insideOf(of) == sc && sc.goesOn() {", "r.insideOf(of) == sc && false {", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-guard-away", "what can't be looked at passes a guard",
+		"agent/guard.go", "	case away != \"\":\n", "	case away == \"never\":\n", "./agent", "GuardsRefuse",
+	},
+	{
+		"agent-guard-made", "a call that a guard did not let pass counts as called",
+		"orchestrator/agents/loop.go", "		if c.Err != nil && l.Definition.NotMade(c.Err) {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgent",
+	},
+	{
 		"agent-replan-goes-on", "a round goes on after a call of it has asked for a new plan",
 		"machine/cut.go", "	if a.cut = append(a.cut, cut{sc, why}); !sc.stopping {\n", "	if a.cut = append(a.cut, cut{sc, why}); false {\n", "./machine ./orchestrator", "Scenarios/agents|ACallAsks|SimulatedAgents",
 	},

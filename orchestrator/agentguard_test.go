@@ -1,0 +1,97 @@
+package orchestrator_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
+	"github.com/stepjet/stepjet/worker"
+)
+
+// TestGuardsOfAnAgent hold for calls by themselves, in lists, in plans within the answer and of templates, for what they
+// return, and for its output; the planner is told. Who takes the run over comes to the same.
+func TestGuardsOfAnAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	calls := make(chan string, 32)
+	s.host("pay", nil, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		calls <- string(args)
+		return worker.Output{Body: args}, nil
+	})
+	_, err := s.client.ApplyTemplate(ctx(t), []byte(`{"name":"twice","inputSchema":{"type":"object"},"plan":{"steps":[{"id":"p","tool":"pay","arguments":{"amount":900}},{"id":"e","tool":"echo","arguments":{"secret":"y"}}],"output":{"twice":"$ref:p.amount"}}}`))
+	require.NoError(t, err)
+	x := s.plays("planner",
+		`{"steps":[{"id":"much","tool":"pay","arguments":{"amount":"$ref:little.amount * 100"},"if":"false"},{"id":"little","tool":"pay","arguments":{"amount":1}},
+			{"id":"each","tool":"pay","for_each":{"in":[2,300]},"arguments":{"amount":"$ref:item"},"optional":true},
+			{"id":"sub","tool":"execute_tool_plan","arguments":{"steps":[{"id":"in","tool":"pay","arguments":{"amount":400}}]},"optional":true},
+			{"id":"t","tool":"twice","arguments":{"amount":500},"optional":true},{"id":"u","tool":"twice","arguments":{"amount":5}},
+			{"id":"never","tool":"fail","arguments":{"amount":999},"optional":true},
+			{"id":"back","tool":"look","arguments":{"secret":"x"}},{"id":"after","tool":"look","arguments":{"of":"$ref:back.secret"}}]}`,
+		`{"output":{"n":7}}`,
+		`{"steps":[{"id":"gate","tool":"gate"},{"id":"p","tool":"pay","depends_on":["gate"],"arguments":{"amount":600}},{"id":"v","value":{"n":7}}],"output":"$ref:v"}`,
+		`{"output":{"n":8}}`)
+	s.agent("payer", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["pay","twice","gate","fail",{"tool":"echo","as":"look"},"execute_tool_plan"],"guards":[
+		{"on":"call","when":"($args.amount ?? 0) <= 100"},{"on":"result","when":"$tool != 'echo' or $result.secret == null"},{"on":"output","when":"$output.n > 7"}]}`)
+	put, err := s.store.Registry.Tool(ctx(t), "payer")
+	require.NoError(t, err)
+	require.Contains(t, put.Needs, wire.Guards)
+	r := s.submit(`{"steps":[{"id":"a","tool":"payer"}]}`, "pays")
+	<-s.tools.begun
+	s.orchestrator()
+	s.leave()
+	close(s.tools.gate)
+	o := s.wait(r)
+	require.JSONEq(t, `{"n":8}`, result(t, o, "a"), "%s", o.JSON())
+	codes := map[string]fault.Code{}
+	for _, e := range o.Errors {
+		if e.Code == fault.Rejected {
+			codes[e.Step] = e.Code
+		}
+	}
+	require.Equal(t, map[string]fault.Code{
+		"a/=0/never": fault.Rejected, "a/=0/each": fault.Rejected, "a/=0/sub/in": fault.Rejected, "a/=0/t": fault.Rejected, "a/=0/back": fault.Rejected, "a/=2/p": fault.Rejected,
+	}, codes, "%s", o.JSON())
+	close(calls)
+	var made []string
+	for c := range calls {
+		made = append(made, c)
+	}
+	require.Subset(t, made, []string{`{"amount":1}`, `{"amount":900}`}, "what a template calls is its author's")
+	require.Subset(t, []string{`{"amount":1}`, `{"amount":2}`, `{"amount":900}`}, made)
+	require.Contains(t, string(x.asked[1]["rounds"]), `this result of 'echo' pass, which asks for: $tool != 'echo' or $result.secret == null`)
+	require.NotContains(t, string(x.asked[1]["rounds"]), `"secret":"x"},"ms"`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `"problems":[{"code":"rejected","at":"/output","message":"a guard of the agent does not let the output pass, which asks for: $output.n > 7"`)
+	require.JSONEq(t, `{"n":7}`, string(x.asked[2]["dropped_output"]))
+	require.JSONEq(t, `"$ref:v"`, string(x.asked[3]["dropped_output"]))
+	require.Contains(t, string(x.asked[3]["facts"]), `"called":["echo","gate","pay","twice"]`)
+}
+
+// TestAGuardEndsAnAgent: its input, a call or a result is the end of it, with the guard's error.
+func TestAGuardEndsAnAgent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner", `{"steps":[{"id":"e","tool":"echo","arguments":{"n":1}},{"id":"f","tool":"echo","depends_on":["e"],"arguments":{"n":2}}]}`)
+	s.agent("calls", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"],"guards":[{"on":"call","when":"$args.n != 1","else":"fail"}]}`)
+	s.agent("results", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"],"guards":[{"on":"result","when":"$result.n != 1","else":"fail"}]}`)
+	s.agent("inputs", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"],"guards":[{"on":"input","when":"$input.n == 1"}]}`)
+	for _, name := range []string{"calls", "results", "inputs"} {
+		o := s.run(`{"steps":[{"id":"a","tool":"`+name+`","arguments":{"n":2}}]}`, "ends-"+name)
+		require.Equal(t, outcome.Failed, o.Status)
+		require.Equal(t, fault.Rejected, o.Errors[0].Code, "%s", o.JSON())
+		require.Contains(t, o.Errors[0].Message, "a guard of the agent does not let")
+	}
+	require.Len(t, x.asked, 2, "who is refused asks no planner")
+	_, err := s.client.ApplyTemplate(ctx(t), []byte(`{"name":"later","agent":{"planner":{"tool":"planner"},"guards":[{"on":"call","tool":"echo"},{"on":"call","when":"$round == 0","else":"ask"}]}}`))
+	var places []string
+	for _, f := range tool.FlawsOf(err) {
+		places = append(places, f.Path)
+		require.NotEmpty(t, f.Hint)
+	}
+	require.Equal(t, []string{"/agent/guards/0/tool", "/agent/guards/1/else"}, places)
+}
