@@ -2,10 +2,13 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +43,9 @@ type registry struct {
 	vanished map[string]time.Time // tools that went without a mark of their removal, and when
 	marks    map[string]uint64    // of tools that were removed: what is read of them later may be older
 	narrowed map[tenantTool]*narrowed
+
+	// agentSets are the agents that runs froze last, by all that they follow from.
+	agentSets map[[sha256.Size]byte]map[string]*agent.Definition
 }
 
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
@@ -63,7 +69,7 @@ type known struct {
 }
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, declared: map[string]declared{}, sets: map[string]frozenSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, declared: map[string]declared{}, sets: map[string]frozenSet{}, agentSets: map[[sha256.Size]byte]map[string]*agent.Definition{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
@@ -293,11 +299,21 @@ func (g *registry) definition(ctx context.Context, name, digest string) (*tool.D
 	return g.store.Definition(ctx, digest)
 }
 
-// agents returns the agents that a run froze, by name; nil for none. The error is one that may pass.
+// agents returns the agents that a run froze, by name; nil for none. They are the same for all runs that froze the same
+// tools and groups, and never changed. The error is one that may pass.
 func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*agent.Definition, error) {
 	names := slices.Sorted(maps.Keys(start.Tools))
 	if !slices.ContainsFunc(names, func(name string) bool { return start.Tools[name].Agent }) {
 		return nil, nil
+	}
+	key, shared := agentsKey(names, start)
+	if shared {
+		g.mu.RLock()
+		all := g.agentSets[key]
+		g.mu.RUnlock()
+		if all != nil {
+			return all, nil
+		}
 	}
 	tools := frozenTools{agents.FrozenRoles{Roles: start.Groups, Search: start.Search}, map[string]*tool.Definition{}}
 	for _, name := range names {
@@ -319,7 +335,29 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*a
 		}
 		all[name] = a
 	}
+	if shared {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(g.agentSets) >= maxSets {
+			clear(g.agentSets)
+		}
+		g.agentSets[key] = all
+	}
 	return all, nil
+}
+
+// agentsKey is made of all that the agents of a run follow from: the tools by their digests, which name what never changes,
+// and what stands for groups and searches. Large sets are not shared.
+func agentsKey(names []string, start *wire.Start) (key [sha256.Size]byte, shared bool) {
+	if len(names) > maxSet {
+		return key, false
+	}
+	digests := make([]string, 0, len(names))
+	for _, name := range names {
+		digests = append(digests, name+" "+start.Tools[name].Digest+" "+strconv.FormatBool(start.Tools[name].Agent))
+	}
+	text, err := json.Marshal([]any{digests, start.Groups, start.Search})
+	return sha256.Sum256(text), err == nil
 }
 
 // templates returns the plans of the templates that a run froze, by name, and its agents. The error is one that may pass.
