@@ -79,6 +79,19 @@ type figures struct {
 type engine struct {
 	name string
 	run  func(ctx context.Context, lengths []int) ([]figures, error)
+	// once and never are the lengths from which on it runs in the first turn alone, and not at all; 0 for none: what each
+	// round of it stores grows with the rounds before.
+	once, never int
+}
+
+// of returns the lengths that it runs in a turn.
+func (e engine) of(lengths []int, turn int) (all []int) {
+	for _, n := range lengths {
+		if (e.never == 0 || n < e.never) && (e.once == 0 || n < e.once || turn == 0) {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // Measure runs all engines in turns. folder has the scripts and what they need.
@@ -90,13 +103,15 @@ func Measure(ctx context.Context, env agentbench.Env, folder string, turns int, 
 	p := &peers{env: env, scripts: scripts}
 	out := &Peers{Stamp: s, Load: agentbench.Load(), Turns: turns, Results: 3 * resultBytes}
 	engines := []engine{
-		{"Stepjet", p.stepjet(false)}, {"Stepjet, flushed", p.stepjet(true)},
-		{"LangGraph.js, SQLite, async", p.langgraph("async")}, {"LangGraph.js, SQLite, sync", p.langgraph("sync")}, {"Restate", p.restate},
+		{"Stepjet", p.stepjet(false), 0, 0}, {"Stepjet, flushed", p.stepjet(true), 0, 0},
+		{"LangGraph.js, SQLite, async", p.langgraph("async"), 1000, 0}, {"LangGraph.js, SQLite, sync", p.langgraph("sync"), 0, 1000},
+		{"Restate", p.restate, 0, 0},
 	}
 	came := map[string]map[int][]figures{}
 	for turn := range turns {
 		for _, e := range engines {
-			all, err := e.run(ctx, lengths)
+			of := e.of(lengths, turn)
+			all, err := e.run(ctx, of)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", e.name, err)
 			}
@@ -104,13 +119,13 @@ func Measure(ctx context.Context, env agentbench.Env, folder string, turns int, 
 				came[e.name] = map[int][]figures{}
 			}
 			for i, f := range all {
-				came[e.name][lengths[i]] = append(came[e.name][lengths[i]], f)
+				came[e.name][of[i]] = append(came[e.name][of[i]], f)
 			}
 			env.Progress(fmt.Sprintf("turn %d: %s", turn+1, e.name))
 		}
 	}
 	for _, e := range engines {
-		for _, rounds := range lengths {
+		for _, rounds := range e.of(lengths, 0) {
 			l := loopOf(e.name, rounds, came[e.name][rounds])
 			env.Progress(fmt.Sprintf("%-28s %5d rounds: p50 %8.2f ms, the last ten %8.2f; written %8.3f MB; prefix %.1f %%", l.Engine, l.Rounds, l.P50, l.Late, float64(l.Written)/1e6, 100*l.Prefix))
 			out.Loops = append(out.Loops, l)

@@ -27,6 +27,14 @@ func TestCrashOf(t *testing.T) {
 	require.ErrorContains(t, err, "called only 1 things")
 }
 
+func TestLongLoopsOfAnEngine(t *testing.T) {
+	t.Parallel()
+	e := engine{once: 100, never: 1000}
+	require.Equal(t, []int{10, 100}, e.of(Lengths, 0))
+	require.Equal(t, []int{10}, e.of(Lengths, 1))
+	require.Equal(t, Lengths, engine{}.of(Lengths, 1))
+}
+
 // Of several turns the median counts, and of a loop its last rounds by themselves.
 func TestLoopOf(t *testing.T) {
 	t.Parallel()
