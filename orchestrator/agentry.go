@@ -193,7 +193,8 @@ func (ag *agentry) answer(a subjects.Attempt, result []byte, r *run) {
 	})
 }
 
-// round records what the answer of a planner came to, once at a time.
+// round records what the answer of a planner came to, once at a time. While an owner finds one out, another may record
+// it, and all that follows may come, up to the planner's next answer: then it goes on with that one.
 func (ag *agentry) round(r *run, of machine.Call) {
 	scope, waits := machine.RoundScope(r.machine, of)
 	its := r.agents
@@ -207,6 +208,12 @@ func (ag *agentry) round(r *run, of machine.Call) {
 		defer ag.post(func() {
 			delete(its.deciding, of)
 			x.found(its)
+			if r.phase != running {
+				return
+			}
+			if now, waits := machine.RoundScope(r.machine, of); waits && now != scope {
+				ag.round(r, of)
+			}
 		})
 		var d *wire.Round
 		l, err := x.read(ctx, ag.values)
