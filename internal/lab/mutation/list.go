@@ -74,7 +74,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"retry-for-ever", "a step is tried again however often it failed",
-		"machine/apply.go", " && res.Attempt < most", " && (res.Attempt < most || true)", "./machine", "",
+		"machine/apply.go", " && failures(r, res) < most", " && (failures(r, res) < most || true)", "./machine", "",
 	},
 	{
 		"second-record-counts", "a record of an attempt that was decided before counts",
@@ -355,7 +355,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"retry-after-ignored", "a tool's own word when it may be tried again counts for nothing",
-		"machine/apply.go", "max(backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)", "backoff.Delay(rec.Result.Attempt, r.jitter(i, rec.Result.Attempt))", "./machine", "",
+		"machine/apply.go", "max(backoff.Delay(failures(r, rec.Result), r.jitter(i, rec.Result.Attempt)), rec.Result.Error.RetryAfter)", "backoff.Delay(failures(r, rec.Result), r.jitter(i, rec.Result.Attempt))", "./machine", "",
 	},
 	{
 		"one-clump", "all items of a list are tried again at the same moment",
