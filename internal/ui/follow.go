@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,7 @@ func (f *follower) show(ix *index.Index) {
 	f.current.Store(ix)
 	f.reading.Store(false)
 	f.trouble.Store(nil)
+	debug.FreeOSMemory() // what it was read from is of no use any more, and another comes in an hour
 	select {
 	case f.swapped <- struct{}{}:
 	default:

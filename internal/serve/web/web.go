@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -74,8 +76,15 @@ who can open it may do everything; elsewhere it asks who calls:
 	return c
 }
 
+// gcPercent has the collector run often: nearly all that the process holds is its index, which changes little, and what it
+// reads to make one is soon of no use.
+const gcPercent = 20
+
 // serve serves the page until ctx ends.
 func serve(ctx context.Context, s Surroundings, f flags) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	cfg := ui.Config{Hosts: f.hosts, Version: version.String(), Logger: s.Logger()}
 	var err error
 	if cfg.Auth, err = readAuth(f.auth); err != nil {
