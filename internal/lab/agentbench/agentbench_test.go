@@ -165,6 +165,26 @@ func TestChoose(t *testing.T) {
 	all, err := Choose(nil)
 	require.NoError(t, err)
 	require.Len(t, all, len(Parts()))
+	none, err := Choose([]string{"report"})
+	require.NoError(t, err)
+	require.Empty(t, none)
 	_, err = Choose([]string{"nothing"})
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
+}
+
+// Figures that are kept stand in the document, and what misses its target is bold.
+func TestTheReport(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agents-words.json"), []byte(`{"said":10,"taken":4,"answered_already_finished":6}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "agents-kills.json"), []byte(`{"all_kills":7,"agents":3,"planner_calls":9,"repeated_although_recorded":1}`), 0o600))
+	page := filepath.Join(dir, "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("a\n<!-- "+mark+" -->\nstale\n<!-- agents: end -->\nz\n"), 0o600))
+	require.NoError(t, WriteReport(dir, page))
+	got, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(got), "| 10 words to agents that end | each taken once or refused | 4 taken, 6 `already_finished`, 0 else |")
+	require.Contains(t, string(got), "| **1; 0 that were in flight** |")
+	require.NotContains(t, string(got), "stale")
+	require.Error(t, Insert(page, "other: mark", ""))
 }

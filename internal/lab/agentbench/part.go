@@ -49,7 +49,10 @@ func (p Part) Measure(ctx context.Context, env Env, scale float64, s bench.Stamp
 	return os.WriteFile(filepath.Join(folder, "agents-"+p.Name+".json"), append(body, '\n'), 0o644)
 }
 
-// Choose returns the parts of these names, all where there are none. Errors: InvalidConfig for an unknown name.
+// reportOnly measures nothing.
+const reportOnly = "report"
+
+// Choose returns the parts of these names, all where there are none; "report" is none of them. Errors: InvalidConfig for an unknown name.
 func Choose(names []string) (chosen []Part, err error) {
 	for _, p := range Parts() {
 		if len(names) == 0 {
@@ -57,7 +60,7 @@ func Choose(names []string) (chosen []Part, err error) {
 		}
 	}
 	for _, name := range names {
-		found := false
+		found := name == reportOnly
 		for _, p := range Parts() {
 			if p.Name == name {
 				chosen, found = append(chosen, p), true
@@ -75,5 +78,5 @@ func Help() (text string) {
 	for _, p := range Parts() {
 		text += fmt.Sprintf("  %-9s %s\n", p.Name, p.Help)
 	}
-	return text
+	return text + "  " + reportOnly + "    measures nothing: for --report\n"
 }

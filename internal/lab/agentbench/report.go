@@ -76,7 +76,7 @@ func (t *table) line(what, wanted, measured string, met bool) {
 }
 
 func (t *table) most(what, unit string, most, measured float64) {
-	t.line(what, fmt.Sprintf("≤ %g%s", most, unit), fmt.Sprintf("%.3g%s", measured, unit), measured <= most)
+	t.line(what, fmt.Sprintf("≤ %g%s", most, unit), fmt.Sprintf("%.4g%s", measured, unit), measured <= most)
 }
 
 func stamp(s bench.Stamp) string {
