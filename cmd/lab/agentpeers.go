@@ -34,7 +34,7 @@ which takes root.`,
 	}
 	f := c.Flags()
 	f.StringVar(&folder, "folder", "internal/lab/agentpeers/npm", "`folder` with the scripts and node_modules")
-	f.IntVar(&turns, "turns", 3, "`number` of turns; medians count")
+	f.IntVar(&turns, "turns", 3, "`number` of turns; medians count. 0 measures nothing: for --report, of the figures that are kept")
 	f.IntSliceVar(&lengths, "rounds", lengths, "`rounds` of the loops")
 	f.StringVar(&figures, "figures", "", "keep the figures in a `folder`")
 	f.StringVar(&report, "report", "", "write the figures between their marks in a Markdown `file`")
@@ -42,6 +42,15 @@ which takes root.`,
 }
 
 func agentPeers(ctx context.Context, folder, figures, report string, turns int, lengths []int) error {
+	file := filepath.Join(figures, "agents-peers.json")
+	if turns == 0 {
+		raw, err := os.ReadFile(file)
+		p := &agentpeers.Peers{}
+		if err = cmp.Or(err, json.Unmarshal(raw, p)); err != nil {
+			return err
+		}
+		return agentbench.Insert(report, agentpeers.Mark, p.Markdown())
+	}
 	dir, err := os.MkdirTemp("", "stepjet-peers-")
 	if err != nil {
 		return err
@@ -58,7 +67,7 @@ func agentPeers(ctx context.Context, folder, figures, report string, turns int, 
 	}
 	if figures != "" {
 		body, err := json.MarshalIndent(p, "", "  ")
-		if err = cmp.Or(err, os.WriteFile(filepath.Join(figures, "agents-peers.json"), append(body, '\n'), 0o644)); err != nil {
+		if err = cmp.Or(err, os.WriteFile(file, append(body, '\n'), 0o644)); err != nil {
 			return err
 		}
 	}
