@@ -99,12 +99,18 @@ func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, items bool, width
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		add(s.ID, s.Tool, s.Answer)
+		for _, x := range s.Answers { // to what its tool asked
+			add(s.ID, "", x)
+		}
 		if counts := countAnswers(s.Items); counts != "" && !items {
 			t.add(cell{text: oneLine(s.ID), paint: st.bold}, plain("items: "+counts))
 			continue
 		}
 		for k := range s.Items {
 			add(s.Items[k].ID, s.Tool, s.Items[k].Answer)
+			for _, x := range s.Items[k].Answers {
+				add(s.Items[k].ID, "", x)
+			}
 		}
 		for k := range s.Steps { // of the rounds of an agent
 			if round, is := strings.CutSuffix(s.Steps[k].ID, "/"+plan.PlannerStep); is {
@@ -123,6 +129,9 @@ func countAnswers(items []outcome.Step) string {
 	counts := map[string]int{}
 	for i := range items {
 		if x := items[i].Answer; x != nil {
+			counts[x.Decision]++
+		}
+		for _, x := range items[i].Answers {
 			counts[x.Decision]++
 		}
 	}

@@ -179,6 +179,9 @@ func (a asking) notAsked(ctx context.Context, s *session, run, step string, othe
 			return otherwise
 		}
 		answer, status, what = at.Answer, at.Status, "the step "+step
+		if n := len(at.Answers); n > 0 { // its tool asked since
+			answer = at.Answers[n-1]
+		}
 	}
 	switch x := lastAsked(doc, step); {
 	case x != nil && !x.Waits:

@@ -324,6 +324,12 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))
 	}
 	writeAnswered(&b, s.Answer, s.Tool)
+	for _, x := range s.Answers {
+		fmt.Fprintf(&b, "what its tool asked: %s\n", answeredLine(x))
+		if x.Reason != "" {
+			fmt.Fprintf(&b, "reason: %s\n", oneLine(x.Reason))
+		}
+	}
 	if counts := countAnswers(s.Items); counts != "" {
 		fmt.Fprintf(&b, "answers: %s\n", counts)
 	}
@@ -348,7 +354,10 @@ func writeTries(b *bytes.Buffer, st style, tries []outcome.Try) {
 	var t table
 	for _, x := range tries {
 		came, color := "succeeded", st.green
-		if x.Code != "" {
+		switch {
+		case x.Asked:
+			came, color = "asked a person", st.yellow
+		case x.Code != "":
 			came, color = cmp.Or(oneLine(x.ToolCode), string(x.Code)), st.red
 		}
 		spent, by := "", "decided by the orchestrator"

@@ -64,6 +64,9 @@ func (k *known) notices(n *noticed) {
 	if c.WaitTimeout > 0 {
 		n.tool(outcome.NoticeWait, k.name, "a call that no worker takes within %s fails", c.WaitTimeout)
 	}
+	if c.Asks {
+		n.tool(outcome.NoticeQuestion, k.name, "may ask a person in the middle of a call, who is then waited for; made up, it does not")
+	}
 	if c.Batch != nil {
 		n.tool(outcome.NoticeBatch, k.name, "a worker gathers up to %d single calls into one, for up to %s",
 			c.Batch.MaxItems, c.Batch.Wait())

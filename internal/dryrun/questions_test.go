@@ -69,3 +69,14 @@ func TestWhatCantBeShownFails(t *testing.T) {
 	d = of(t, strings.Replace(body, "FROM", "say", 1), guards)
 	require.Equal(t, outcome.Succeeded, d.Status, "%v", d.Errors)
 }
+
+// A tool that may ask in the middle of a call is named: made up, it asks nothing.
+func TestADryRunNamesToolsThatAsk(t *testing.T) {
+	t.Parallel()
+	d := of(t, `{"steps": [{"id": "a", "tool": "book"}]}`, `[{"name": "book", "x-orchestration": {"asks": true}}]`)
+	require.Equal(t, outcome.Succeeded, d.Status)
+	require.Len(t, d.Notices, 1)
+	require.Equal(t, outcome.NoticeQuestion, d.Notices[0].Kind)
+	require.Equal(t, "book", d.Notices[0].Tool)
+	require.Contains(t, d.Notices[0].Message, "may ask a person")
+}

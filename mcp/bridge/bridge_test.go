@@ -136,7 +136,7 @@ func TestEveryTransport(t *testing.T) {
 			require.Equal(t, tool.ParallelSafe, one.Contract.Mode, "as its annotation says")
 		}
 	}
-	require.Len(t, tools, 33)
+	require.Len(t, tools, 36)
 }
 
 // refusing is a server whose HTTP answers calls, and nothing before, with a status; with none it is a server as others.

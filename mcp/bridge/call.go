@@ -62,19 +62,51 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 			t.up.log.Debug("an MCP server can't be asked for its tools; the call tells why", "tool", t.def.Name, "error", err)
 		}
 	}
+	told, err := answered(ctx)
+	if err != nil {
+		return worker.Output{}, err
+	}
 	if l.Tasks {
 		if id := t.noted(ctx); id != "" { // by a worker that was handed this attempt before
-			return t.follow(ctx, l, id)
+			return t.follow(ctx, l, id, nil)
+		}
+		if told != nil && told.Task != "" {
+			if out, err, over := t.resume(ctx, l, told); over {
+				return out, err
+			}
+			told = nil
 		}
 	}
-	raw, asked, err := l.Call(ctx, t.request(args, info), func(p *session.Progress) { report(ctx, p) })
+	raw, asked, err := t.tell(ctx, l, args, info, told)
 	if err != nil {
 		return worker.Output{}, t.broken(ctx, l, err)
 	}
 	if id := content.TaskOf(raw); id != "" {
-		return t.follow(ctx, l, t.note(ctx, l, id))
+		return t.follow(ctx, l, t.note(ctx, l, id), nil)
 	}
 	return t.output(ctx, raw, asked)
+}
+
+// tell makes the call, with the answers to what the server has asked; told is nil for none. Where the server knows nothing
+// any more of having asked, it is called anew, and asks again.
+func (t *bridged) tell(
+	ctx context.Context, l *line, args json.RawMessage, info worker.Info, told *inquiry,
+) (raw json.RawMessage, asked []content.Question, err error) {
+	for {
+		p := t.request(args, info)
+		declare(ctx, l, p)
+		if told != nil {
+			p.InputResponses = told.Answers
+			if told.Request != nil {
+				p.RequestState = *told.Request
+			}
+		}
+		raw, asked, err = l.Call(ctx, p, func(p *session.Progress) { report(ctx, p) })
+		if told == nil || t.once || !forgotten(err) {
+			return raw, asked, err
+		}
+		told = nil
+	}
 }
 
 // line is a connection that a call has room at.
@@ -175,7 +207,7 @@ func (t *bridged) output(ctx context.Context, raw json.RawMessage, asked []conte
 	case err != nil:
 		return worker.Output{}, err
 	case r.Kind == content.InputRequired:
-		return worker.Output{}, asks(t.def, t.name, content.Asked(raw))
+		return worker.Output{}, t.ask(ctx, raw, "")
 	case r.Kind != content.Complete:
 		return worker.Output{}, fault.New(fault.ToolTerminal,
 			"the tool %s answered in a way that is not known here: resultType %q", t.def.Name, r.Kind)

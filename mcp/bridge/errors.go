@@ -116,8 +116,8 @@ func (t *bridged) unseen(sent bool, f *fault.Error) error {
 	return &g
 }
 
-// A tool that asks its caller something ends its step: a worker that holds a step can't wait for a person
-// (docs/adr/0032). So the error says what is asked, and the hint how a plan answers it before.
+// A tool that asks its caller something where nobody can be asked (inquiry.go) ends its step: the error says what is asked,
+// and the hint how a plan answers it before.
 
 // asks is the error of a tool that asks; remote is the name that its server has for it.
 func asks(d *tool.Definition, remote string, questions []content.Question) *fault.Error {

@@ -134,6 +134,20 @@ func addTroubles(s *mcp.Server, dir string) {
 		<-appears(ctx, filepath.Join(dir, argument(r, "name")+".go"))
 		return textOf("read"), nil
 	})
+	add(s, "asks", "", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		name := argument(r, "name") + "1"
+		if r.Params.RequestState != "" {
+			name = argument(r, "name") + "2"
+		}
+		_ = os.WriteFile(filepath.Join(dir, name+".began"), nil, 0o600)
+		<-appears(ctx, filepath.Join(dir, name+".go"))
+		if said, ok := r.Params.InputResponses["c"].(*mcp.ElicitResult); ok {
+			return textOf(fmt.Sprint("in ", said.Content["city"])), nil
+		}
+		return &mcp.CallToolResult{RequestState: "mine", InputRequests: mcp.InputRequestMap{"c": &mcp.ElicitParams{
+			Message: "Which city?", RequestedSchema: json.RawMessage(cityForm),
+		}}}, nil
+	})
 	add(s, "waits", "", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		name := argument(r, "name")
 		_ = os.WriteFile(filepath.Join(dir, name+".began"), nil, 0o600)

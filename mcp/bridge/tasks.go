@@ -11,7 +11,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/text"
-	"github.com/stepjet/stepjet/mcp/content"
 	"github.com/stepjet/stepjet/mcp/servers"
 	"github.com/stepjet/stepjet/mcp/session"
 	"github.com/stepjet/stepjet/mcp/task"
@@ -68,7 +67,8 @@ const (
 )
 
 // follow waits for a task and returns the result of its call. A connection that ends is made again: the task goes on.
-func (t *bridged) follow(ctx context.Context, l *line, id string) (worker.Output, error) {
+// told is what its server was told already of what it has asked; nil for nothing.
+func (t *bridged) follow(ctx context.Context, l *line, id string, told *inquiry) (worker.Output, error) {
 	waits := backoff.Between(firstRestart, lastRestart)
 	for {
 		now, err := t.look(ctx, l, id)
@@ -87,6 +87,8 @@ func (t *bridged) follow(ctx context.Context, l *line, id string) (worker.Output
 			if now.StatusMessage != "" {
 				worker.Report(ctx, worker.Progress{Message: servers.Clean(now.StatusMessage)})
 			}
+		case now.Status == task.InputRequired && told.knows(inputOf(now)): // it has not taken that in yet
+			wait = pollAfter(now)
 		default:
 			return t.ended(ctx, l, id, now)
 		}
@@ -141,9 +143,11 @@ func (t *bridged) ended(ctx context.Context, l *line, id string, now *session.Ta
 		}
 		return worker.Output{}, t.unseen(true, fault.New(fault.ToolFailed, "the task of the tool %s failed: %s", t.def.Name, said(now)))
 	case task.InputRequired:
-		t.cancelTask(ctx, l, id)
-		raw, _ := json.Marshal(map[string]any{"inputRequests": now.InputRequests}) // it came as JSON
-		return worker.Output{}, asks(t.def, t.name, content.Asked(raw))
+		err := t.ask(ctx, inputOf(now), id)
+		if fault.CodeOf(err) == fault.ToolTerminal { // nobody can be asked
+			t.cancelTask(ctx, l, id)
+		}
+		return worker.Output{}, err
 	case task.Working: // whoever asks waits for its end
 	case task.Cancelled:
 		return worker.Output{}, fault.New(fault.ToolTerminal, "the MCP server %s has cancelled the task of the tool %s: %s", t.up.entry.Name,
@@ -151,6 +155,12 @@ func (t *bridged) ended(ctx context.Context, l *line, id string, now *session.Ta
 	}
 	return worker.Output{}, fault.New(fault.ToolTerminal, "the MCP server %s says of a task that it is %q, which is not known here",
 		t.up.entry.Name, text.Clip(servers.Clean(string(now.Status)), 64))
+}
+
+// inputOf is what a task asks, in the form of an answer to a call.
+func inputOf(now *session.Task) json.RawMessage {
+	raw, _ := json.Marshal(map[string]any{"inputRequests": now.InputRequests}) // it came as JSON
+	return raw
 }
 
 func said(now *session.Task) string {

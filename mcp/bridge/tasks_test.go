@@ -28,6 +28,7 @@ type jobs struct {
 	named map[string]string          // the latest of each name that a call has in its arguments
 	calls map[string]int             // by name
 	asked map[string]int             // polls, by task
+	saids map[string]string          // what it was told last, by task
 }
 
 type jobParams struct {
@@ -48,7 +49,7 @@ func (r *rawResult) UnmarshalJSON(b []byte) error { r.raw = b; return nil }
 const working = `{"status":"working","pollIntervalMs":1,"statusMessage":"page 7"`
 
 func newJobs() (*jobs, *mcp.Server) {
-	j := &jobs{tasks: map[string]json.RawMessage{}, byKey: map[string]string{}, named: map[string]string{}, calls: map[string]int{}, asked: map[string]int{}}
+	j := &jobs{tasks: map[string]json.RawMessage{}, byKey: map[string]string{}, named: map[string]string{}, calls: map[string]int{}, asked: map[string]int{}, saids: map[string]string{}}
 	capabilities := &mcp.ServerCapabilities{}
 	capabilities.AddExtension(task.Extension, nil)
 	s := mcp.NewServer(&mcp.Implementation{Name: "jobs"}, &mcp.ServerOptions{Capabilities: capabilities})
@@ -60,6 +61,12 @@ func newJobs() (*jobs, *mcp.Server) {
 		}); err != nil {
 			panic(err)
 		}
+	}
+	if err := mcp.AddReceivingCustomMethod(s, "tasks/update", func(_ context.Context, _ *mcp.ServerSession, p *updateParams) (*rawResult, error) {
+		raw, err := j.update(p)
+		return &rawResult{raw: raw}, err
+	}); err != nil {
+		panic(err)
 	}
 	s.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -103,6 +110,29 @@ func (j *jobs) get(id string) (json.RawMessage, error) {
 	}
 	j.asked[id]++
 	return j.told(id, "complete"), nil
+}
+
+type updateParams struct {
+	mcp.ParamsBase
+	TaskID         string          `json:"taskId"`
+	InputResponses json.RawMessage `json:"inputResponses"`
+}
+
+// update takes what a task has asked for. It goes on a while later, as the test says.
+func (j *jobs) update(p *updateParams) (json.RawMessage, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.tasks[p.TaskID] == nil {
+		return nil, errUnknown
+	}
+	j.saids[p.TaskID] = string(p.InputResponses)
+	return json.RawMessage(`{"resultType":"complete"}`), nil
+}
+
+func (j *jobs) updated(id string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.saids[id]
 }
 
 func (j *jobs) cancel(id string) (json.RawMessage, error) {
@@ -177,7 +207,7 @@ func TestACallBecomesATask(t *testing.T) {
 				"failed":    {`{"status":"failed","error":{"code":-32602,"message":"not like that"}`, fault.ToolTerminal, "not like that", 1},
 				"cancelled": {`{"status":"cancelled","statusMessage":"by the night shift"`, fault.ToolTerminal, "by the night shift", 1},
 				"asks": {
-					`{"status":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Which city?"}}}`,
+					`{"status":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","url":"https://x.example","message":"Which city?"}}}`,
 					fault.ToolTerminal, "Which city?", 1,
 				},
 				"strange":   {`{"status":"asleep"`, fault.ToolTerminal, "asleep", 1},
@@ -209,7 +239,7 @@ func TestACallBecomesATask(t *testing.T) {
 				require.Equal(t, c.code, doc.Steps[0].Error.Code, "%s %s", name, end.JSON())
 				require.Contains(t, doc.Steps[0].Error.Message, c.says, name)
 				if name == "asks" {
-					require.Contains(t, doc.Steps[0].Error.Hint, "ask")
+					require.Contains(t, doc.Steps[0].Error.Hint, "open https://x.example")
 					require.Contains(t, j.stands(id), "cancelled", "nobody waits for it")
 				}
 			}

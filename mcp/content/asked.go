@@ -18,6 +18,13 @@ type Question struct {
 	Message string
 	URL     string          // a person is to open, where there is no form
 	Schema  json.RawMessage // of the form's fields
+	Key     string          // the server's name of it, in an answer or a task
+	Mode    string          // of an elicitation: "form", or empty for that; "url"
+}
+
+// Form reports whether a person answers by a form.
+func (q Question) Form() bool {
+	return q.Method == Elicit && q.URL == "" && (q.Mode == "" || q.Mode == "form")
 }
 
 // Fields returns the names of the fields of the form, sorted.
@@ -45,9 +52,10 @@ func question(method string, params json.RawMessage) Question {
 		Message string          `json:"message"`
 		URL     string          `json:"url"`
 		Schema  json.RawMessage `json:"requestedSchema"`
+		Mode    string          `json:"mode"`
 	}
 	_ = json.Unmarshal(params, &p) // then its method is all that is known
-	return Question{method, p.Message, p.URL, p.Schema}
+	return Question{Method: method, Message: p.Message, URL: p.URL, Schema: p.Schema, Mode: p.Mode}
 }
 
 // Asked returns what a server asks its caller, of an answer or a task that has "inputRequests", in the order of their
@@ -61,7 +69,9 @@ func Asked(raw json.RawMessage) (all []Question) {
 	}
 	_ = json.Unmarshal(raw, &a) // what can't be read asks nothing
 	for _, key := range slices.Sorted(maps.Keys(a.InputRequests)) {
-		all = append(all, question(a.InputRequests[key].Method, a.InputRequests[key].Params))
+		q := question(a.InputRequests[key].Method, a.InputRequests[key].Params)
+		q.Key = key
+		all = append(all, q)
 	}
 	return all
 }

@@ -116,9 +116,16 @@ func (e *Entry) Define(name string, pinned json.RawMessage) (*tool.Definition, e
 	if len(s.tenants) > 0 {
 		set("tenants", s.tenants)
 	}
+	contract := map[string]json.RawMessage{}
 	if s.orchestration != nil {
-		members["x-orchestration"] = s.orchestration
+		if err := json.Unmarshal(s.orchestration, &contract); err != nil {
+			return nil, fault.Wrap(fault.InvalidTool, err, "reading x-orchestration")
+		}
 	}
+	if _, said := contract["asks"]; !said { // a server may ask at any time, and says so nowhere
+		contract["asks"] = json.RawMessage("true")
+	}
+	set("x-orchestration", contract)
 	raw, err := jsontape.Marshal(members)
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidTool, err, "reading the definition")

@@ -28,12 +28,20 @@ type taskParams struct {
 	TaskID string `json:"taskId"`
 }
 
+// updateParams are those of tasks/update.
+type updateParams struct {
+	mcp.ParamsBase
+	TaskID         string               `json:"taskId"`
+	InputResponses mcp.InputResponseMap `json:"inputResponses"`
+}
+
 // anything is a result that go-sdk need not understand.
 type anything struct{ mcp.ResultBase }
 
 const (
 	getTask    = "tasks/get"
 	cancelTask = "tasks/cancel"
+	updateTask = "tasks/update"
 )
 
 // declareTasks has a client say that it knows tasks, and lets it ask for them.
@@ -42,7 +50,8 @@ func declareTasks(c *mcp.ClientCapabilities) { c.AddExtension(task.Extension, ni
 func addTaskMethods(c *mcp.Client) error {
 	return errors.Join(
 		mcp.AddSendingCustomMethod[*taskParams, *anything](c, getTask),
-		mcp.AddSendingCustomMethod[*taskParams, *anything](c, cancelTask))
+		mcp.AddSendingCustomMethod[*taskParams, *anything](c, cancelTask),
+		mcp.AddSendingCustomMethod[*updateParams, *anything](c, updateTask))
 }
 
 // servesTasks reports whether a server says that it knows tasks.
@@ -91,6 +100,19 @@ func (s *Session) Task(ctx context.Context, id string) (*Task, error) {
 func (s *Session) CancelTask(ctx context.Context, id string) error {
 	_, err := s.about(ctx, cancelTask, id)
 	return err
+}
+
+// UpdateTask tells a task what it has asked, by the names of its questions. Told again, it changes nothing. Errors: a
+// Failure.
+func (s *Session) UpdateTask(ctx context.Context, id string, answers mcp.InputResponseMap) error {
+	c := newCapture()
+	ctx = context.WithValue(ctx, taskKey{}, id)
+	params := &updateParams{TaskID: id, InputResponses: answers}
+	_, err := mcp.CallCustomMethod[*updateParams, *anything](c.in(ctx), s.cs, updateTask, params)
+	if f := c.failure(err); f != nil {
+		return f
+	}
+	return nil
 }
 
 func (s *Session) about(ctx context.Context, method, id string) (json.RawMessage, error) {

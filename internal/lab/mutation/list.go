@@ -1,5 +1,7 @@
 package mutation
 
+import "slices"
+
 // mutant is one bug: what stands in a file, once, and what takes its place.
 type mutant struct {
 	name, what string
@@ -910,4 +912,4 @@ var mutants = append([]mutant{
 		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
 		"orchestrator/api_amend.go", "rec.Approved = a.approved && machine.Approves(a.r.machine)", "rec.Approved = machine.Approves(a.r.machine)", "./orchestrator", "ApprovedAmendments",
 	},
-}, ofAgents...)
+}, slices.Concat(ofAgents, ofInquiries)...)
