@@ -11,7 +11,7 @@ import (
 
 // Event is something that happened to a run.
 type Event struct {
-	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventQuestion, EventAmend, EventEnd and
+	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventToken, EventQuestion, EventAmend, EventEnd and
 	// EventConflict; it says which fields are set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
@@ -40,6 +40,11 @@ type Event struct {
 	// Progress is, of an event of that kind, what the worker of a step says of how far it is; Step, Tool and Attempt name
 	// what it is about.
 	Progress *outcome.Progress `json:"progress,omitempty"`
+	// Text is, of a token, what has come of what the handler of a step is writing, as a language model writes its answer, and
+	// Offset how many bytes came before; Step, Tool and Attempt name the step. Some may be missing: the step's result is what
+	// counts.
+	Text   string `json:"text,omitempty"`
+	Offset int64  `json:"offset,omitempty"`
 	// Worker is who executed the attempt.
 	Worker string `json:"worker,omitempty"`
 	// Waiting says what a step that is not over waits for: a worker, the tool's limit, the end of a backoff, a person;
@@ -76,6 +81,10 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 		var x wire.ProgressEvent
 		x, ok = wire.ParseEvent[wire.ProgressEvent](body)
 		e.Step, e.Tool, e.Attempt, e.Progress = x.Step, x.Tool, x.Attempt, &x.Progress
+	case subjects.EventToken:
+		var x wire.TokenEvent
+		x, ok = wire.ParseEvent[wire.TokenEvent](body)
+		e.Step, e.Tool, e.Attempt, e.Text, e.Offset = x.Step, x.Tool, x.Attempt, x.Text, x.At
 	case subjects.EventQuestion:
 		var x wire.QuestionEvent
 		x, ok = wire.ParseEvent[wire.QuestionEvent](body)

@@ -146,7 +146,7 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		each(e)
 	case subjects.EventAmend:
 		w.amended(e, each)
-	case subjects.EventProgress:
+	case subjects.EventProgress, subjects.EventToken:
 		if !w.told[e.Step] {
 			each(e)
 		}

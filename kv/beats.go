@@ -3,6 +3,7 @@ package kv
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -76,6 +77,22 @@ func (b Beats) Tell(of subjects.Attempt, p outcome.Progress) error {
 		return Fault(err)
 	}
 	return nil
+}
+
+// Write tells once what the handler of an attempt is writing, to whoever watches its run; heard says that somebody may.
+// Errors: not_found where no orchestrator takes such, those of a request.
+func (b Beats) Write(ctx context.Context, of subjects.Attempt, t wire.Token) (heard bool, err error) {
+	m, err := b.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subjects.Token(of), Header: wire.Versioned(), Data: t.Body()})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return false, fault.New(fault.NotFound, "no orchestrator passes on what handlers are writing")
+	case err != nil:
+		if f := b.denied.of(subjects.Token(of)); f != nil {
+			return false, f
+		}
+		return false, Fault(err)
+	}
+	return wire.KindToken.Known(m.Header) && wire.ParseTokenReply(m.Data).Heard, nil
 }
 
 // Untold returns why the server did not let it be told how far an attempt is; nil if it did, or has not been asked

@@ -242,7 +242,7 @@ func (s *anthropicStream) more(a *assembly, e anthropicEvent) {
 		a.say(d.Text)
 	case "input_json_delta":
 		if b.call != nil {
-			b.call.arguments.WriteString(d.JSON)
+			a.argue(b.call, d.JSON)
 			if b.call.name == answerName {
 				a.watch(d.JSON)
 			}

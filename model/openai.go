@@ -214,7 +214,7 @@ func (s *openAIStream) call(a *assembly, index int, id, name string, arguments j
 	if json.Unmarshal(arguments, &text) != nil && !isNull(arguments) {
 		text = string(arguments) // some endpoints send an object
 	}
-	w.arguments.WriteString(text)
+	a.argue(w, text)
 }
 
 func openAIFinish(reason string) ending {

@@ -37,6 +37,9 @@ func NewReader(p *Prepared) *Reader {
 	return r
 }
 
+// Tell has what the model writes told as it comes: its text, and its calls by name and arguments.
+func (r *Reader) Tell(to func(text string)) { r.a.tell = to }
+
 // Event takes an event of the stream, by its name where the form has names. done says that nothing more needs to be
 // read: the answer has ended, or what is left can change nothing. A Failure is the provider's word, or that of a limit.
 func (r *Reader) Event(name string, data []byte) (done bool, f *Failure) {
@@ -185,6 +188,7 @@ type assembly struct {
 	ended   bool // nothing more will come
 	sure    bool // nothing more matters
 	early   *early
+	tell    func(string) // what is written, as it comes; nil: nobody
 	usage   Usage
 	bytes   int // beside text and arguments
 }
@@ -197,7 +201,24 @@ type written struct {
 
 func (a *assembly) say(text string) {
 	a.text.WriteString(text)
+	a.told(text)
 	a.watch(text)
+}
+
+// told tells what was written.
+func (a *assembly) told(text string) {
+	if a.tell != nil && text != "" {
+		a.tell(text)
+	}
+}
+
+// argue takes more of the arguments of a call. Whoever is told reads its name before them.
+func (a *assembly) argue(w *written, text string) {
+	if w.arguments.Len() == 0 && text != "" && w.name != answerName {
+		a.told("\n" + w.name + " ")
+	}
+	w.arguments.WriteString(text)
+	a.told(text)
 }
 
 // watch looks at what an object of commands goes on with.

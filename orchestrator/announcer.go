@@ -109,20 +109,27 @@ func stepEvent(r *run, c machine.Call) wire.StepEvent {
 
 // progress passes on what a worker says of how far an attempt is, if that is out.
 func (a *announcer) progress(r *run, of subjects.Attempt, p outcome.Progress) {
-	if r.phase != running || r.machine == nil || r.generation != of.Generation || !r.has(of) {
-		return
-	}
-	c, ok := r.machine.Find(of.Step)
-	if !ok || !r.machine.Open(c, of.Number) {
-		return
-	}
-	f := r.flights[c]
-	if f == nil || f.attempt != of.Number || f.told.Take(a.clock.Now(), tellEvery, tellsAtOnce) > 0 {
+	f := flightOf(r, of)
+	if f == nil || f.told.Take(a.clock.Now(), tellEvery, tellsAtOnce) > 0 {
 		return
 	}
 	a.tell(r, subjects.Event(r.id, subjects.EventProgress), func() []byte {
 		return wire.ProgressEvent{Run: r.id.Plain(), Step: of.Step, Tool: of.Tool, Attempt: of.Number, Progress: p}.Body()
 	})
+}
+
+// token passes on what the handler of an attempt is writing, if that is out; is says so. heard is whether somebody listened
+// to the last event that was told.
+func (a *announcer) token(r *run, of subjects.Attempt, t wire.Token) (heard, is bool) {
+	f := flightOf(r, of)
+	if f == nil || f.wrote.Take(a.clock.Now(), tellEvery, tellsAtOnce) > 0 {
+		return false, f != nil
+	}
+	heard = !r.audience.none
+	a.tell(r, subjects.Event(r.id, subjects.EventToken), func() []byte {
+		return wire.TokenEvent{Run: r.id.Plain(), Step: of.Step, Tool: of.Tool, Attempt: of.Number, Token: t}.Body()
+	})
+	return heard, true
 }
 
 // says tells what an agent's planner says to the user by a call; nothing for an empty text. All of it stands in the

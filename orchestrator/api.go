@@ -58,6 +58,7 @@ func (s *api) open() error {
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},
 		{subjects.AllProgress, "", s.progress},
+		{subjects.AllTokens, "", s.token},
 	}
 	known := func(m *nats.Msg) bool {
 		_, plan := subjects.ParseSubmit(m.Subject)
@@ -160,6 +161,23 @@ func (s *api) progress(m *nats.Msg) {
 	l.post(func() {
 		if r := l.runs.byID[of.Run]; r != nil {
 			l.announcer.progress(r, of, p)
+		}
+	})
+}
+
+// token hears what handlers are writing. The owner of the run passes it on, and answers whether somebody may listen.
+func (s *api) token(m *nats.Msg) {
+	of, ok := subjects.ParseToken(m.Subject)
+	t, readable := wire.ParseToken(m.Data)
+	if !ok || !readable || !wire.KindToken.Known(m.Header) {
+		return
+	}
+	l := s.loops.of(of.Partition())
+	l.post(func() {
+		if r := l.runs.byID[of.Run]; r != nil {
+			if heard, is := l.announcer.token(r, of, t); is {
+				s.reply(m, wire.TokenReply{Heard: heard}.Body())
+			}
 		}
 	})
 }

@@ -22,6 +22,7 @@ type flight struct {
 	bytes    int64         // of its arguments; those that an earlier owner sent are not counted
 	released bool
 	told     backoff.Pace // of its worker's words on how far it is
+	wrote    backoff.Pace // likewise, on what it is writing
 }
 
 // How often it is told how far an attempt is, whatever its worker does.
@@ -40,6 +41,22 @@ func (r *run) track(c machine.Call, f *flight) {
 	r.flights[c] = f
 	f.lane.out++
 	f.lane.window.add(1)
+}
+
+// flightOf returns an attempt that is out, as whoever has it names it; nil for one that is not.
+func flightOf(r *run, of subjects.Attempt) *flight {
+	if r.phase != running || r.machine == nil || r.generation != of.Generation || !r.has(of) {
+		return nil
+	}
+	c, ok := r.machine.Find(of.Step)
+	if !ok || !r.machine.Open(c, of.Number) {
+		return nil
+	}
+	f := r.flights[c]
+	if f == nil || f.attempt != of.Number {
+		return nil
+	}
+	return f
 }
 
 func (f *flight) release() {

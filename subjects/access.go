@@ -83,6 +83,8 @@ const (
 	AllCancels = "cancel.>"
 	// AllProgress is what workers say of how far their steps are.
 	AllProgress = "progress.>"
+	// AllTokens is what workers tell of what their handlers are writing.
+	AllTokens = "token.>"
 )
 
 // The requests of JetStream's API. stream and consumer may be "*" in permissions.

@@ -116,6 +116,15 @@ func ProgressFilter(tool string) string { return "progress." + Encode(tool) + ".
 // ParseProgress reads a subject of Progress.
 func ParseProgress(subject string) (Attempt, bool) { return parseTold("progress", subject) }
 
+// Token returns the subject on which a worker tells what its handler is writing; TokenFilter matches all of a tool.
+func Token(a Attempt) string { return toldOf("token.", &a) }
+
+// TokenFilter matches what the attempts of a tool are writing.
+func TokenFilter(tool string) string { return "token." + Encode(tool) + ".>" }
+
+// ParseToken reads a subject of Token.
+func ParseToken(subject string) (Attempt, bool) { return parseTold("token", subject) }
+
 func parseTold(kind, subject string) (Attempt, bool) {
 	var t [7]string // kind tool T R G S A
 	if split(subject, t[:]) != 7 || t[0] != kind {
@@ -137,6 +146,7 @@ const (
 	EventQuestion = "question" // a step waits for a person; body: what is asked
 	EventAmend    = "amend"    // the plan was amended; body: what it is at now
 	EventProgress = "progress" // a worker says how far a step is; body: what it says
+	EventToken    = "token"    // a language model, or another handler, writes; body: what has come of it
 )
 
 // Event returns the subject of an event of a run. Events are core NATS, at most once, for watching only.

@@ -38,6 +38,9 @@ export interface Change {
   waiting?: string;
 }
 
+// Written is what a step is writing, as a model writes its answer: from byte at to byte end of it.
+export interface Written { step: string; attempt: number; at: number; end: number; text: string }
+
 export interface Value { text: string; bytes: number; cut?: boolean }
 
 export interface Detail {

@@ -1,5 +1,5 @@
 // One run: a graph, a timeline and a table of its steps, with one selection.
-import { ask, calm, follow, load, may, now, trouble, type Change, type Question, type Sheet } from "./api";
+import { ask, calm, follow, load, may, now, trouble, type Change, type Question, type Sheet, type Written } from "./api";
 import { effect, ended, h, quietly, signal, type Signal } from "./dom";
 import { badge, count, duration, moment, when } from "./format";
 import { confirm } from "./confirm";
@@ -11,6 +11,7 @@ import { waits } from "./questions";
 import { go, param, runAddress, set } from "./state";
 import { steps } from "./steps";
 import { timeline } from "./timeline";
+import { writing } from "./writing";
 
 // Shared is what the views of a run have in common.
 export interface Shared {
@@ -34,6 +35,7 @@ export function run(key: string) {
     retry: (from) => void retry(model.peek()!.sheet, from),
   };
   effect(() => step.set(param("step")));
+  const writes = writing(model, changed, shared.choose);
   let asked = 0, gone = false;
   let quiet: (() => void) | null = null;
   const refresh = async () => {
@@ -55,6 +57,7 @@ export function run(key: string) {
       changed.set(changed.peek() + 1);
       if (m.missing || list.some((c) => c.status === "retrying")) (m.missing = false), soon(); // its attempts stand in the run
     },
+    tokens: (list: Written[]) => writes.take(list),
     end: () => (quiet?.(), soon()),
   } as never);
   const open = signal<Question[]>([]);
@@ -78,6 +81,7 @@ export function run(key: string) {
   return h("main", { id: "main", tabindex: -1, class: "one" },
     () => (model() ? heading(model()!, changed, tick) : !trouble() && h("p", { class: "empty" }, "Reading …")),
     () => waits(open()),
+    writes.shown,
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
     h("div", { class: "split", hidden: () => !has() },

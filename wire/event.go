@@ -45,6 +45,15 @@ type ProgressEvent struct {
 	outcome.Progress
 }
 
+// TokenEvent tells what the handler of a step is writing.
+type TokenEvent struct {
+	Run     string `json:"run"`
+	Step    string `json:"step"`
+	Tool    string `json:"tool"`
+	Attempt int    `json:"attempt"`
+	Token
+}
+
 // QuestionEvent tells that a run waits for a person. What is asked stands in the bucket "questions".
 type QuestionEvent struct {
 	Run    string               `json:"run"`
@@ -142,6 +151,9 @@ func (e StepEvent) Body() []byte {
 func (e ProgressEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
+func (e TokenEvent) Body() []byte { return plainEvent(e) }
+
+// Body writes the event.
 func (e QuestionEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
@@ -156,9 +168,9 @@ func plainEvent(e any) []byte {
 	return b
 }
 
-// ParseEvent reads an event into its form, StartEvent, StepEvent, ProgressEvent, QuestionEvent, AmendEvent or
+// ParseEvent reads an event into its form, StartEvent, StepEvent, ProgressEvent, TokenEvent, QuestionEvent, AmendEvent or
 // ConflictEvent; ok is false for what is none.
-func ParseEvent[E StartEvent | StepEvent | ProgressEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
+func ParseEvent[E StartEvent | StepEvent | ProgressEvent | TokenEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
 	if json.Unmarshal(body, &e) != nil {
 		var none E
 		return none, false

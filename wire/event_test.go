@@ -15,7 +15,7 @@ import (
 )
 
 // event freezes an event that decodes to what it was made of.
-func event[E wire.StartEvent | wire.StepEvent | wire.ProgressEvent | wire.QuestionEvent | wire.AmendEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
+func event[E wire.StartEvent | wire.StepEvent | wire.ProgressEvent | wire.TokenEvent | wire.QuestionEvent | wire.AmendEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
 	t.Helper()
 	plain, err := json.Marshal(e)
 	require.NoError(t, err)

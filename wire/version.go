@@ -38,6 +38,7 @@ const (
 	KindQuestion // an entry of the bucket "questions"
 	KindBeat
 	KindProgress
+	KindToken // and what is answered to it
 	KindNote
 	KindRound
 	KindSay
@@ -64,6 +65,7 @@ var versions = [...]uint64{
 	KindQuestion:   1<<1 | 1<<3 | 1<<4, // 4: about an amendment or a round, which who knows only lower ones would not show
 	KindBeat:       1 << 1,
 	KindProgress:   1 << 1,
+	KindToken:      1 << 1,
 	KindNote:       1 << 1,
 	KindRound:      1 << 1,
 	KindSay:        1 << 1,

@@ -53,6 +53,7 @@ type execution struct {
 	owing   atomic.Int32
 	parts   atomic.Int32
 	said    atomic.Pointer[reports] // nil where the handler says nothing of how far it is
+	writes  atomic.Pointer[writing] // likewise, of what it is writing
 
 	result wire.Result     // belongs to whoever decided
 	waits  backoff.Backoff // between tries to write the record
@@ -106,6 +107,9 @@ func (x *execution) leave() {
 	}
 	if r := x.said.Load(); r != nil {
 		r.stop()
+	}
+	if w := x.writes.Load(); w != nil {
+		w.stop()
 	}
 	x.cancel(errDone)
 	if x.heavy > 0 {

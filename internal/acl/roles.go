@@ -157,6 +157,7 @@ func (g *Grant) host(tool string, s Spec) {
 	g.request(One, subjects.ConsumerRequest("INFO", "*", subjects.Durable(tool))) // stock clients look before they pull
 	g.request(None, subjects.ToolAcks(tool)...)
 	g.request(None, subjects.ProgressFilter(tool))
+	g.request(One, subjects.TokenFilter(tool))
 	for i := range s.Shards {
 		for _, record := range []string{
 			subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i), subjects.ToolNoteFilter(tool, i),

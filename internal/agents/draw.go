@@ -125,6 +125,8 @@ func (r *viewRound) open(look Look, now time.Time, rows int) (lines []string) {
 const (
 	mostName = 24
 	mostSaid = 200
+	// mostWritten is how much is seen of the end of what a planner writes.
+	mostWritten = 60
 )
 
 // width is the columns of the longest name of a round's calls.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -39,7 +40,8 @@ type viewStep struct {
 	ms       float64
 	attempt  int
 	why      string // it failed
-	says     string // what it waits for, or how far it is
+	says     string // what it waits for, how far it is, or the end of what it writes
+	writes   bool   // says is the latter
 	over     int    // steps within it that are over
 }
 
@@ -100,6 +102,11 @@ func (v *View) Apply(e client.Event, now time.Time) (stale bool) {
 		return false
 	case subjects.EventStart:
 		return true
+	case subjects.EventToken:
+		if s, inside := v.at(e.Step); s != nil && !inside {
+			s.write(e, now)
+		}
+		return false
 	case subjects.EventProgress, subjects.EventQuestion:
 		e.Status = outcome.StepRunning
 		if e.Kind == subjects.EventQuestion {
@@ -143,6 +150,18 @@ func (s *viewStep) begin(status outcome.StepStatus, now time.Time) {
 	}
 }
 
+// write takes a part of what it writes, of which the end is shown.
+func (s *viewStep) write(e client.Event, now time.Time) {
+	if s.status.Terminal() {
+		return
+	}
+	if s.begin(outcome.StepRunning, now); !s.writes || e.Attempt > s.attempt {
+		s.says = ""
+	}
+	s.writes, s.attempt = true, max(e.Attempt, s.attempt)
+	s.says = text.Last(s.says+e.Text, mostWritten)
+}
+
 func (s *viewStep) take(e client.Event, now time.Time) {
 	if s.status.Terminal() {
 		return
@@ -151,6 +170,7 @@ func (s *viewStep) take(e client.Event, now time.Time) {
 	if e.Tool != "" {
 		s.tool = e.Tool
 	}
+	s.writes = false
 	s.ms, s.attempt, s.says, s.why = e.MS, max(e.Attempt, s.attempt), e.Waiting, ""
 	if p := e.Progress; p != nil {
 		s.says = p.Message

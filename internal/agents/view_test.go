@@ -70,6 +70,24 @@ func TestViewOfRounds(t *testing.T) {
 	require.Contains(t, v.Lines(plainLook(), 24, noon.Add(time.Hour))[0], "  1m0s")
 }
 
+// What a planner writes is seen by its end as long as it writes, harmless, and is forgotten with a new attempt.
+func TestViewOfWriting(t *testing.T) {
+	t.Parallel()
+	v := NewView("r", "a", noon)
+	write := func(attempt int, text string) {
+		require.False(t, v.Apply(client.Event{Kind: subjects.EventToken, Step: "a/=0/=plan", Tool: "model", Attempt: attempt, Text: text}, noon))
+	}
+	write(1, "gone")
+	write(2, `{"steps": [`)
+	write(2, "\x1b[2J\n{\"id\"")
+	require.Equal(t, `  round 0  r planner  running  1s  attempt 2  {"steps": [ [2J {"id"`, v.Lines(plainLook(), 24, noon.Add(time.Second))[1])
+	write(2, strings.Repeat("é", 1000))
+	require.Less(t, len(v.Lines(plainLook(), 24, noon)[1]), 200)
+	v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon)
+	write(2, "late")
+	require.Equal(t, "  round 0  s planner  attempt 2", v.Lines(plainLook(), 24, noon)[1])
+}
+
 // However many rounds and calls there are, no more lines are drawn than there is room for, and the last round is seen.
 func TestViewOfManyRounds(t *testing.T) {
 	t.Parallel()

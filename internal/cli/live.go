@@ -65,6 +65,8 @@ func (l *lines) event(e client.Event) {
 		}
 	case subjects.EventProgress:
 		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "says"))+"  "+oneLine(e.Step)+"  "+howFar(e))
+	case subjects.EventToken:
+		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "writes"))+"  "+oneLine(e.Step)+"  "+clipLine(e.Text))
 	case subjects.EventQuestion:
 		line := l.st.yellow(fmt.Sprintf("%-9s", "asks")) + "  " + planOf(e.Step)
 		if e.Revision > 0 {

@@ -68,6 +68,9 @@ func (g *progress) amend(p *plan.Plan, now time.Time) {
 	}
 }
 
+// mostWritten is how much is seen of what a step writes, in bytes.
+const mostWritten = 60
+
 // apply takes an event that came at now.
 func (g *progress) apply(e client.Event, now time.Time) {
 	switch e.Kind {
@@ -79,6 +82,10 @@ func (g *progress) apply(e client.Event, now time.Time) {
 	case subjects.EventProgress:
 		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() {
 			g.step(client.Event{Step: e.Step, Status: outcome.StepRunning, Attempt: e.Attempt, Waiting: howFar(e)}, now)
+		}
+	case subjects.EventToken:
+		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() {
+			g.step(client.Event{Step: e.Step, Status: outcome.StepRunning, Attempt: e.Attempt, Waiting: oneLine(text.Last(e.Text, mostWritten))}, now)
 		}
 	case subjects.EventEnd:
 		g.over, g.end = true, now

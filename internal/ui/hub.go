@@ -36,7 +36,7 @@ type hub struct {
 // frame is one message of a stream.
 type frame struct {
 	id   uint64
-	kind string // steps, end, runs
+	kind string // steps, tokens, end, runs
 	data any
 }
 

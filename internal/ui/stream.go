@@ -20,7 +20,7 @@ const (
 
 // stream serves server-sent events: of one run where "run" names it, else of the list. It begins with "reset", which
 // says to read what is shown, unless the browser was here a moment ago and has missed nothing; and has one again
-// whenever frames were lost. Then come "steps" and "end" of a run, or "runs" of a list.
+// whenever frames were lost. Then come "steps", "tokens" and "end" of a run, or "runs" of a list.
 func (h *hub) stream(w http.ResponseWriter, r *http.Request) (any, error) {
 	name := topicRuns
 	if key := r.URL.Query().Get("run"); key != "" {

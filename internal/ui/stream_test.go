@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // slow waits for a person, so that a test says when it goes on.
@@ -144,4 +146,54 @@ func TestAListIsToldThatItChanged(t *testing.T) {
 		until(t, s, "runs")
 	}
 	require.Equal(t, 3, w.settled(3).Matched)
+}
+
+// What a step is writing is told as it comes, joined between frames, no more of it than a frame has room for; what does not
+// follow on what was told begins anew.
+func TestAStreamTellsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	_, err := w.client("default").Submit(w.ctx(), []byte(slow), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	s := w.stream("?run=default.r")
+	until(t, s, "reset")
+	nc, stop := w.connect(), make(chan struct{})
+	done := make(chan struct{})
+	go func() { // at most once: until it has come
+		defer close(done)
+		for round := 0; ; round++ {
+			for _, x := range []wire.Token{{At: 0, Text: "<b>&\n"}, {At: 5, Text: strings.Repeat("é", 2_000)}, {At: 4_005, Text: strings.Repeat("x", 4_000)}, {At: 8_005, Text: strings.Repeat("y", 4_000)}} {
+				e := wire.TokenEvent{Run: "r", Step: "hold", Tool: "ask", Attempt: 1, Token: x}
+				_ = nc.Publish(subjects.Event(subjects.NewRun("default", "r"), subjects.EventToken), e.Body())
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(300 * time.Millisecond):
+			}
+		}
+	}()
+	text, end := "", int64(0)
+	for end < 12_005 || int64(len(text)) < 5_000 {
+		all := until(t, s, "tokens")
+		var list []struct {
+			Step, Text       string
+			Attempt, At, End int64
+		}
+		require.NoError(t, json.Unmarshal([]byte(all[len(all)-1].data), &list))
+		require.Len(t, list, 1)
+		x := list[0]
+		require.Equal(t, "hold", x.Step)
+		require.Equal(t, x.End, x.At+int64(len(x.Text)))
+		require.LessOrEqual(t, len(x.Text), 8<<10)
+		if x.At != end {
+			text = ""
+		}
+		text, end = text+x.Text, x.End
+	}
+	require.True(t, strings.HasSuffix(text, "xy"+strings.Repeat("y", 3_999)), text)
+	close(stop)
+	<-done
+	w.answer("default", "r")
+	until(t, s, "end")
 }

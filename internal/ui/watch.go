@@ -7,7 +7,9 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // frameEvery is the least time between two frames of a run.
@@ -26,17 +28,37 @@ type change struct {
 	Waiting string             `json:"waiting,omitempty"`
 }
 
-// changes gathers what happened between two frames; of each step the last word counts.
+// written is what a frame says of what a step is writing: from byte At to byte End of it.
+type written struct {
+	Step    string `json:"step"`
+	Attempt int    `json:"attempt"`
+	At      int64  `json:"at"`
+	End     int64  `json:"end"`
+	Text    string `json:"text"`
+}
+
+// mostWritten bounds what a frame says of what one step is writing, in bytes: the last of it.
+const mostWritten = 8 << 10
+
+// changes gathers what happened between two frames; of each step the last word counts, and all that it has written.
 type changes struct {
 	mu    sync.Mutex
 	steps map[string]change
+	texts map[string]*written
 	wake  chan struct{}
 }
 
-func newChanges() *changes { return &changes{steps: map[string]change{}, wake: make(chan struct{}, 1)} }
+func newChanges() *changes {
+	return &changes{steps: map[string]change{}, texts: map[string]*written{}, wake: make(chan struct{}, 1)}
+}
 
 func (c *changes) add(e client.Event) {
-	if e.Step == "" {
+	switch {
+	case e.Step == "":
+		return
+	case e.Kind == subjects.EventToken:
+		c.write(e)
+		c.woken()
 		return
 	}
 	x := change{
@@ -55,10 +77,41 @@ func (c *changes) add(e client.Event) {
 	c.mu.Lock()
 	c.steps[e.Step] = x
 	c.mu.Unlock()
+	c.woken()
+}
+
+func (c *changes) woken() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
+}
+
+// write adds a part of what a step is writing. One that does not follow on what is there begins anew.
+func (c *changes) write(e client.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.texts[e.Step]
+	if w == nil || w.Attempt != e.Attempt || w.End != e.Offset {
+		w = &written{Step: e.Step, Attempt: e.Attempt, At: e.Offset}
+		c.texts[e.Step] = w
+	}
+	w.End = e.Offset + int64(len(e.Text))
+	all := len(w.Text) + len(e.Text)
+	w.Text = text.Last(w.Text+e.Text, mostWritten)
+	w.At += int64(all - len(w.Text))
+}
+
+// takeTexts returns what was written since the last frame.
+func (c *changes) takeTexts() []written {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []written
+	for _, w := range c.texts {
+		all = append(all, *w)
+	}
+	clear(c.texts)
+	return all
 }
 
 func (c *changes) take() []change {
@@ -81,7 +134,12 @@ func watch(ctx context.Context, c *client.Client, run string, tell func(kind str
 	for {
 		select {
 		case <-gathered.wake:
-			tell("steps", gathered.take())
+			if list := gathered.take(); len(list) > 0 {
+				tell("steps", list)
+			}
+			if texts := gathered.takeTexts(); len(texts) > 0 {
+				tell("tokens", texts)
+			}
 		case err := <-over:
 			if rest := gathered.take(); len(rest) > 0 {
 				tell("steps", rest)

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Caller asks the models of one configuration. It is safe for concurrent use.
@@ -194,6 +195,7 @@ func (c *Caller) send(parent context.Context, m *asked, p *model.Prepared) (*mod
 	}
 	defer stream.close() //nolint:errcheck // what was needed has been read
 	reader := model.NewReader(p)
+	reader.Tell(func(text string) { worker.Write(parent, text) })
 	for done := false; !done; {
 		name, data, ok := stream.next()
 		if !ok {

@@ -154,6 +154,30 @@ test("an agent's rounds are shown as they form", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("what models write is streamed, as text, bounded, and gone once it is over", async (t) => {
+  await stack.submit("settle-313", [{ id: "clerk", tool: "clerk", arguments: { hold: 4 } }], "acme");
+  const page = await open(t, "/nowhere");
+  let id = 0;
+  const frame = (kind, data) => `id: e-${++id}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`;
+  const planner = "clerk/=2/=plan", part = (at, text, attempt = 1) => [{ step: planner, attempt, at, end: at + text.length, text }];
+  const long = "x".repeat(20000);
+  let frames = frame("reset", {}) + frame("tokens", part(0, "from before")) + frame("tokens", part(0, '{"steps": [', 2)) + frame("tokens", part(11, hostile, 2)) + frame("tokens", part(99, "after a gap", 2));
+  await page.route("**/api/v1/stream?run=*", (r) => r.fulfill({ headers: { "content-type": "text/event-stream" }, body: "retry: 200\n\n" + frames })); // and again and again
+  await page.goto(stack.url + run("acme.settle-313"));
+  const text = page.locator(".writing pre");
+  await text.waitFor();
+  await page.locator(".writing h2", { hasText: "round 2: the planner writes" }).waitFor();
+  const comes = (wanted) => page.waitForFunction((wanted) => document.querySelector(".writing pre")?.textContent === wanted, wanted);
+  await comes(`{"steps": [${hostile} … after a gap`);
+  assert.equal(await page.locator(".writing img").count(), 0);
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  frames = frame("tokens", part(0, long.slice(0, 8000), 3)) + frame("tokens", part(8000, long.slice(0, 8000), 3)) + frame("tokens", part(16000, "the end" + long.slice(0, 4000), 3));
+  await comes((long.slice(0, 16000) + "the end" + long.slice(0, 4000)).slice(-16384));
+  frames = frame("steps", [{ step: planner, status: "succeeded" }]);
+  await page.locator(".writing").waitFor({ state: "detached" });
+  assert.deepEqual(page.wrong, []);
+});
+
 test("hostile names, arguments and errors are text", async (t) => {
   const page = await open(t, "/");
   await page.locator("td.run a", { hasText: "<img" }).click();

@@ -226,4 +226,20 @@ var ofAgents = []mutant{
 		"agent-spent-unresponsive", "nobody is asked for a last answer where the budget is used up",
 		"machine/agent.go", "	case exceeded(each) && a.ending == nil &&", "	case false && a.ending == nil &&", "./machine", "Scenarios/agents",
 	},
+	{
+		"token-forged", "what is told of another attempt than the one that is out reaches who watches",
+		"orchestrator/flight.go", "	if f == nil || f.attempt != of.Number {\n", "	if f == nil {\n", "./orchestrator", "WhatIsWritten",
+	},
+	{
+		"token-torn", "what is written is told with half a letter at its end",
+		"worker/writing.go", "				whole -= n\n", "				_ = n\n", "./orchestrator", "WhatIsWritten",
+	},
+	{
+		"token-unheard", "what nobody hears is told as often as what somebody does",
+		"worker/writing.go", "	case !heard:\n		again = writeLater\n", "", "./orchestrator", "WhatNobodyHears",
+	},
+	{
+		"token-lost", "what nobody heard is let go of",
+		"worker/writing.go", "; heard && n > 0 {", "; n > 0 {", "./orchestrator", "WhatIsWritten",
+	},
 }
