@@ -144,7 +144,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-templates", "the guards of an agent are asked about what its templates call",
-		"machine/guard.go", "r.stepOf(above).Repeat == nil && r.stepOf(above).Template != nil", "false", "./machine ./orchestrator", "GuardsOfAnAgent",
+		"machine/guard.go", "r.stepOf(above).Repeat == nil && r.stepOf(above).Template != nil", "above < 0", "./orchestrator", "GuardsOfAnAgent",
 	},
 	{
 		"agent-guard-ends", "an agent that a guard ends waits for what is out",
