@@ -2,6 +2,7 @@ package cast_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -20,7 +21,7 @@ func drawn(t *testing.T, svg string) (texts []string) {
 	within := false
 	for {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return texts
 		}
 		require.NoError(t, err)

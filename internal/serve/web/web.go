@@ -76,8 +76,8 @@ who can open it may do everything; elsewhere it asks who calls:
 	return c
 }
 
-// gcPercent has the collector run often: nearly all that the process holds is its index, which changes little, and what it
-// reads to make one is soon of no use.
+// gcPercent has the collector run often: nearly all that the process holds is its index, which changes little, and what
+// it reads to make one is soon of no use.
 const gcPercent = 20
 
 // serve serves the page until ctx ends.
