@@ -37,6 +37,9 @@ type Amendment struct {
 	Approved bool
 	// Generation says which run of the id is meant, such as Run.Generation: another is left as it is. 0: whichever has it.
 	Generation uint64
+	// Approves is the digest of the question about a plan that waits for its approval (client.Question of "="): with the
+	// amendment it has that, and begins as it is then. With Approved alone; empty for any other amendment.
+	Approves string
 }
 
 // Amended is an amendment that is in force, or waits for an approval.

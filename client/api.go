@@ -167,7 +167,7 @@ func (c *Client) Amend(ctx context.Context, run string, a Amendment) (*Amended, 
 		return nil, err
 	}
 	request := wire.AmendRequest{
-		Scope: a.Scope, Revision: a.Revision, Plan: a.Plan, Reason: a.Reason, By: a.By,
+		Scope: a.Scope, Revision: a.Revision, Plan: a.Plan, Approves: a.Approves, Reason: a.Reason, By: a.By,
 		Change: wire.Change{
 			Add: a.Add, Discard: wire.Discard{Steps: a.Discard, Rest: a.Rest}, Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, KeepOpen: a.KeepOpen,
 		},

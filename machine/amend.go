@@ -43,6 +43,9 @@ type Amendment struct {
 	// Approved says that no person is asked about it, though the plan was submitted for an approval: whoever asked for it
 	// may approve of it, or the run's owner closes what is open.
 	Approved bool
+	// Approves is the digest of the question about the plan that it answers, whose plan it changes and approves of; empty for
+	// any other.
+	Approves string
 
 	placed bool // there are calls for what is added,
 	first  int  // from here on
@@ -111,6 +114,8 @@ func (as *amendments) take(r *Run, rec *Record, out *Effects) {
 		x.isStale(err, out)
 	case x.needsApproval():
 		x.waitForPerson(rec.Time, out)
+	case x.answers():
+		x.approvePlan(added, rec.Time, out)
 	default:
 		x.apply(added, rec.Time, out)
 	}

@@ -60,7 +60,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &count)
 		case "holds":
 			arg.Scan(t, 0, &holds)
-		case "decision", "number", "stale", "reason", "scope", "revision", "approved":
+		case "decision", "number", "stale", "reason", "scope", "revision", "approved", "approves":
 		}
 	}
 	if wait != "" {
@@ -191,6 +191,11 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 			arg.Scan(t, 0, &a.Scope)
 		case "approved":
 			a.Approved = true
+		case "approves": // what is asked about the plan, or something else
+			a.Approved, a.Approves = true, "of something else"
+			if q := s.run.Question(machine.Call{Step: machine.ThePlan}); q != nil && len(arg.Vals) == 0 {
+				a.Approves = q.Digest
+			}
 		}
 	}
 	now, _ := machine.Revision(s.run, a.Scope)

@@ -62,7 +62,7 @@ func (sc *scope) takeReached(r *Run, at time.Time, out *Effects) {
 	for q.next < len(q.steps) {
 		step := q.steps[q.next]
 		q.next++
-		if i := sc.at(step); r.calls[i].state == waiting && !sc.stopping {
+		if i := sc.at(step); r.calls[i].state == waiting && r.calls[i].missing == 0 && !sc.stopping { // else it was written again since
 			r.become(i, sc.verdict(r, step), at, out)
 		}
 	}

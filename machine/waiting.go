@@ -24,15 +24,37 @@ func (x *amending) needsApproval() bool { return Approves(x.Run) && !x.a.Approve
 
 // unapproved says why nothing can be amended as long as a person is asked; nil where nobody is.
 func (x *amending) unapproved() *fault.Error {
-	if q := x.asked[Call{Step: ThePlan}]; q != nil && q.open {
+	q := x.asked[Call{Step: ThePlan}]
+	switch {
+	case x.answers():
+		return nil
+	case x.a.Approves != "":
+		return fault.New(fault.Conflict, "this amendment approves of something else than the plan that waits").
+			WithHint("look at the question again: stepjet questions show RUN =")
+	case q != nil && q.open:
 		return fault.New(fault.Conflict, "the plan waits for its own approval, and is not amended before").
-			WithHint("approve of it or reject it first: stepjet questions list")
+			WithHint("approve of it or reject it first: stepjet questions list; who may approve amends it so: stepjet approve RUN --plan FILE")
 	}
 	if w := x.sc.amended.proposal(); w != nil {
 		return fault.New(fault.Conflict, "the plan of %s is not amended while revision %d of it waits for an approval", shownScope(x.sc), w.Revision).
 			WithHint("what it would change: stepjet questions show RUN %s", x.sc.token)
 	}
 	return nil
+}
+
+// answers reports whether an amendment answers the question about the plan as a whole, which is open.
+func (x *amending) answers() bool {
+	q := x.asked[Call{Step: ThePlan}]
+	return x.a.Approves != "" && x.a.Approved && x.sc.outer == nil && q != nil && q.open && q.Digest == x.a.Approves
+}
+
+// approvePlan lets a plan begin as it is with an amendment of it.
+func (x *amending) approvePlan(added *plan.Amended, at time.Time, out *Effects) {
+	q, a := x.asked[Call{Step: ThePlan}], x.a
+	q.open, q.answered = false, at
+	q.answer = &Answer{Call: q.Call, Number: q.Number, Digest: q.Digest, Decision: Approve, By: a.By, Verified: a.Verified, Reason: a.Reason}
+	x.apply(added, at, out)
+	x.sc.open(x.Run, at, out)
 }
 
 // proposal returns the amendment of a scope that waits for a person; nil for none.

@@ -49,6 +49,11 @@ func (a *amending) take() {
 		a.refuse(a.conflict(now))
 		return
 	}
+	if a.asks.Approves != "" && !a.approved {
+		a.refuse(fault.New(fault.Permission, "an amendment that approves of the plan is for those who may approve").
+			WithHint("stepjet approve RUN --plan FILE, as an approver"))
+		return
+	}
 	change, err := a.change()
 	switch {
 	case err != nil:
@@ -57,7 +62,7 @@ func (a *amending) take() {
 	case change.KeepOpen && !a.isOpen():
 		a.refuse(fault.New(fault.InvalidValue, "the plan of %s is not open", shownScope(a.asks.Scope)).WithHint(`"keep_open" is for plans that wait for amendments: "open": true`))
 		return
-	case change.IsZero(): // the plan is as it should be
+	case change.IsZero() && a.asks.Approves == "": // the plan is as it should be
 		a.answered = true
 		p, _, _ := machine.ScopeNamed(a.r.machine, a.asks.Scope)
 		a.s.reply(a.m, wire.AmendReply{Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: now, Steps: len(p.Steps), Already: true}.Body())
@@ -116,6 +121,8 @@ func (a *amending) change() (wire.Change, error) {
 // record creates the record of a change that may be made, and answers once a record of its number was read.
 func (a *amending) record(change wire.Change) {
 	rec := wire.Amend{Digest: a.digest, Change: change, By: a.asks.By, Verified: a.asks.Verified, Reason: a.asks.Reason}
+	rec.Approved = a.approved && machine.Approves(a.r.machine)
+	rec.Approves = a.asks.Approves
 	at := subjects.Record{Step: a.asks.Scope, Number: a.asks.Revision + 1}
 	catalog := &amendCatalog{r: a.r, catalog: a.s.reg.catalog(a.r.id.Tenant)}
 	permits, unread := permitted(a.r.start.Permits)
@@ -137,8 +144,9 @@ func (a *amending) record(change wire.Change) {
 	}
 	a.warnings = report.Warnings
 	rec.Tools = catalog.freeze(x)
-	rec.Needs = needsOfAmendment(a.r, rec.Tools)
-	rec.Approved = a.approved && machine.Approves(a.r.machine)
+	if rec.Needs = needsOfAmendment(a.r, rec.Tools); rec.Approves != "" {
+		rec.Needs = append(rec.Needs, wire.EditedApprovals)
+	}
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {
 		bad = fault.New(fault.TooLarge, "the amendment has %d bytes with the contracts of its tools, at most %d are allowed", len(body), plan.MaxBytes).

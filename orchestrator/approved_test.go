@@ -227,3 +227,42 @@ func TestTheEntryOfAnEarlierQuestionGivesWay(t *testing.T) {
 	require.NoError(t, s.store.Archive.PutQuestion(ctx(t), subjects.NewRun(now.Tenant, now.Run), "", first))
 	require.Equal(t, now.Digest, s.asksAbout("late", "=", 1).Digest)
 }
+
+// TestAPlanIsApprovedWithEdits: an amendment by who may approve answers the question about the plan, which begins as it is
+// then; one to something else, or by somebody else, is refused.
+func TestAPlanIsApprovedWithEdits(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	run := s.submit(`{"approval":true,"steps":[{"id":"a","tool":"echo","arguments":{"n":1}},{"id":"b","tool":"echo","arguments":{"n":"$ref:a.n"}}],"output_steps":["b"]}`, "edited")
+	q := s.asksAbout("edited", "=", 0)
+	edits := client.Amendment{
+		Plan:     []byte(`{"steps":[{"id":"a","tool":"echo","arguments":{"n":2}},{"id":"b","tool":"echo","arguments":{"n":"$ref:a.n"}}],"output_steps":["b"]}`),
+		Approves: q.Digest, Approved: true, By: "ann", Reason: "two is enough",
+	}
+	other, plain := edits, edits
+	other.Approves, plain.Approved = "of another", false
+	_, err := s.client.Amend(ctx(t), "edited", other)
+	require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+	_, err = s.client.Amend(ctx(t), "edited", plain)
+	require.Equal(t, fault.Permission, fault.CodeOf(err), "%v", err)
+	s.orchestrator()
+	s.leave()
+	for k := range 2 {
+		x, err := s.client.Amend(ctx(t), "edited", edits)
+		if k > 0 && fault.CodeOf(err) == fault.NotFound {
+			break // it is over
+		}
+		require.NoError(t, err)
+		require.Equal(t, 1, x.Revision)
+	}
+	o := s.wait(run)
+	require.JSONEq(t, `{"n":2}`, result(t, o, "b"), "%s", o.JSON())
+	s.noQuestions()
+	doc := s.history("default", "edited")
+	require.Equal(t, []string{outcome.DecisionApproved, "ann", "two is enough"}, []string{doc.Approval.Decision, doc.Approval.By, doc.Approval.Reason})
+	stands, err := s.client.Approve(ctx(t), q, client.Answer{})
+	require.NoError(t, err)
+	require.Equal(t, "ann", stands.By)
+	_, err = s.client.Reject(ctx(t), q, client.Answer{})
+	require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+}

@@ -106,14 +106,13 @@ func (qs *questions) tell(r *run, q machine.Question) {
 		switch {
 		case q.Round != nil:
 			roundAsked(r, &q, doc)
-			r.asks().changes[q.Call] = true
 		case q.Amendment != nil:
 			proposed(q.Amendment, doc)
-			r.asks().changes[q.Call] = true
 			fallthrough
 		default:
 			doc.Text = r.plan.Approval.Text()
 		}
+		r.asks().changes[q.Call] = true
 		qs.job(func(ctx context.Context) { qs.put(ctx, r, bucket, q, doc) })
 		return
 	}

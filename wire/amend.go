@@ -83,6 +83,9 @@ type Amend struct {
 	// Approved says that nobody is asked about it, though the plan was submitted for an approval: who asked for it may give
 	// that, or the run's owner closes what is open.
 	Approved bool `json:"approved,omitempty"`
+	// Approves is the digest of the question about the plan as a whole that it answers: the plan is approved of as it is with
+	// the amendment. Empty for any other.
+	Approves string `json:"approves,omitempty"`
 	// Needs are what must be known to follow it: who doesn't know all of them leaves the run alone from here on.
 	Needs []string `json:"needs,omitempty"`
 }
@@ -90,6 +93,10 @@ type Amend struct {
 // ApprovedAmendments is the need of an amendment of a plan that was submitted for an approval, and of such a plan that is
 // open: it is in force where its answer stands. An orchestrator of before takes it for one that does nothing.
 const ApprovedAmendments = "approved-amendments"
+
+// EditedApprovals is the need of an amendment by which a plan is approved of that waits for its approval. To who does not
+// know of it, it does nothing.
+const EditedApprovals = "edited-approvals"
 
 // Message writes an amendment as headers and body. The bytes of what is added are kept, but for white space. Errors:
 // Internal, for what is no JSON.
@@ -130,9 +137,11 @@ type AmendRequest struct {
 	Revision int `json:"revision"`
 	Change
 	// Plan is the whole scope as it should be, in the place of what is to be added and discarded; nil for none.
-	Plan   json.RawMessage `json:"plan,omitempty"`
-	Reason string          `json:"reason,omitempty"`
-	By     string          `json:"by,omitempty"`
+	Plan json.RawMessage `json:"plan,omitempty"`
+	// Approves is the digest of the question about the plan that waits for its approval: it has that with the amendment.
+	Approves string `json:"approves,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	By       string `json:"by,omitempty"`
 
 	// Verified says that By is the server's word. No request says it.
 	Verified bool `json:"-"`
@@ -185,7 +194,7 @@ func ParseAmendRequest(m *nats.Msg) (AmendRequest, error) {
 }
 
 // amendKeys are the members that a request for an amendment may have.
-var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "keep_open", "plan", "reason", "by", meantKey}
+var amendKeys = []string{"scope", "revision", "add", "discard", "output", "output_steps", "close", "keep_open", "plan", "approves", "reason", "by", meantKey}
 
 // Digest names what is asked for: the scope, the revision that it is about, and the change, whoever asks and why. White
 // space doesn't count.

@@ -54,6 +54,15 @@ func TestAmendForms(t *testing.T) {
 	require.Nil(t, wire.AmendNeeds(wire.Versioned(), body), "of that version nobody says it")
 	require.True(t, wire.KindAmend.Known(h))
 	require.False(t, wire.KindStop.Known(h), "as who knew of no such amendments takes it")
+	edited := wire.Amend{
+		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Approved: true, Approves: digest,
+		Needs: []string{wire.ApprovedAmendments, wire.EditedApprovals},
+	}
+	h, body, err = edited.Message()
+	require.NoError(t, err)
+	wiretest.Golden(t, *update, "amend_approves", nats.Msg{Header: h, Data: body})
+	require.Equal(t, edited, wire.ParseAmend(body))
+	require.Equal(t, edited.Needs, wire.AmendNeeds(h, body))
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`not json`)), "without a digest it changes nothing")
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`{"close":true}`)))
 	require.Less(t, len(wire.ParseAmend([]byte(`{"digest":"x","reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)

@@ -96,7 +96,7 @@ const Asking = "asks"
 func Ours() Knowledge {
 	return Knowledge{
 		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
 	}
 }
 

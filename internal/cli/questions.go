@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // asking are the commands about what runs ask people.
@@ -295,7 +296,7 @@ the schema and the choices of the question.`,
 
 func (a asking) approveCommand() *cobra.Command {
 	f := answerFlags{kind: outcome.Approval}
-	var arguments, value string
+	var arguments, value, whole string
 	c := &cobra.Command{
 		Use:   "approve RUN [STEP]",
 		Short: "Approve what a run waits for: a step, the plan, an amendment of it, an agent's round",
@@ -305,7 +306,8 @@ about a plan that was approved before is an amendment of it: it is in force from
 about the step of an agent is a round of it, where its definition says "approval": "plan".
 
 --arguments calls the tool with other arguments than those that are shown; they have to fit its
-input schema. --value does not call it at all: the value becomes the result of the step.`,
+input schema. --value does not call it at all: the value becomes the result of the step. --plan approves
+of a plan as it should be: what differs from the one that waits is added and discarded before it begins.`,
 		Example: `  stepjet approve order-42 pay
   stepjet approve order-42 pay --arguments '{"amount": 40}' --reason "the rest is a credit note"
   stepjet approve order-42 pay --value '{"paid": true}'`,
@@ -319,6 +321,9 @@ input schema. --value does not call it at all: the value becomes the result of t
 					return nil, usage(fmt.Errorf("the step %s asks for a value: stepjet questions answer", q.Step))
 				}
 				x := f.answer()
+				if whole != "" {
+					return a.approveEdited(ctx, s, q, whole, x)
+				}
 				if value != "" {
 					return s.client.Answer(ctx, q, json.RawMessage(value), x)
 				}
@@ -335,7 +340,36 @@ input schema. --value does not call it at all: the value becomes the result of t
 	f.add(a.app, c)
 	c.Flags().StringVar(&arguments, "arguments", "", "`JSON` object that takes the place of the arguments shown")
 	c.Flags().StringVar(&value, "value", "", "`JSON` that takes the place of what the tool would return")
+	c.Flags().StringVar(&whole, "plan", "", "`file` with the whole plan as it should be, of a plan that waits; - is standard input")
 	return c
+}
+
+// approveEdited approves of a plan with edits: by an amendment that answers its question.
+func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Question, file string, x client.Answer) (*outcome.Answered, error) {
+	if q.Step != subjects.RootScope || q.Revision > 0 {
+		return nil, usage(fmt.Errorf("--plan is for a plan that waits as a whole, and %s is none", q.Step))
+	}
+	plan, err := a.readFile(file, wire.MaxAmendment)
+	if err != nil {
+		return nil, err
+	}
+	edits := client.Amendment{Plan: plan, Approved: true, Approves: q.Digest, By: x.By, Reason: x.Reason}
+	for range maxOvertaken {
+		_, err = s.client.Amend(ctx, q.Run, edits)
+		now, ok := revisionNow(err)
+		if !ok || now == edits.Revision {
+			break
+		}
+		edits.Revision = now // one that somebody asked for before does nothing
+	}
+	if err != nil {
+		return nil, allProblems(err)
+	}
+	doc, err := s.client.Get(ctx, q.Run)
+	if err != nil {
+		return nil, err
+	}
+	return doc.Approval, nil
 }
 
 func (a asking) rejectCommand() *cobra.Command {

@@ -3,6 +3,18 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"approve-edited-other", "an amendment approves of a plan whose question it does not name",
+		"machine/waiting.go", " && q.open && q.Digest == x.a.Approves\n", " && q.open\n", "./machine", "Scenarios/editedapproval",
+	},
+	{
+		"approve-edited-anybody", "an amendment approves of a plan though who asked for it may not",
+		"orchestrator/api_amend.go", "	if a.asks.Approves != \"\" && !a.approved {", "	if false {", "./orchestrator", "APlanIsApprovedWithEdits",
+	},
+	{
+		"amend-rewritten-early", "a step that is written again begins when what it had waited for is discarded",
+		"machine/taking.go", "r.calls[i].state == waiting && r.calls[i].missing == 0 &&", "r.calls[i].state == waiting &&", "./machine", "Scenarios/amendments",
+	},
+	{
 		"agent-round-unasked", "a round runs of which nobody has approved",
 		"machine/agent.go", "	case d.Plan != nil && d.Approval != nil:", "	case d.Plan != nil && false:", "./machine", "Scenarios/approvedrounds",
 	},
