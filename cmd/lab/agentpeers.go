@@ -34,7 +34,8 @@ which takes root.`,
 	}
 	f := c.Flags()
 	f.StringVar(&folder, "folder", "internal/lab/agentpeers/npm", "`folder` with the scripts and node_modules")
-	f.IntVar(&turns, "turns", 3, "`number` of turns; medians count. 0 measures nothing: for --report, of the figures that are kept")
+	f.IntVar(&turns, "turns", 3,
+		"`number` of turns; medians count. 0 measures nothing: for --report, of the figures that are kept")
 	f.IntSliceVar(&lengths, "rounds", lengths, "`rounds` of the loops")
 	f.StringVar(&figures, "figures", "", "keep the figures in a `folder`")
 	f.StringVar(&report, "report", "", "write the figures between their marks in a Markdown `file`")

@@ -24,7 +24,8 @@ var folders embed.FS
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	model := flag.String("model", "", "ask a `model` instead of the script: ollama:qwen3:4b, openai:gpt-5-mini, anthropic:claude-sonnet-4-5")
+	model := flag.String("model", "",
+		"ask a `model` instead of the script: ollama:qwen3:4b, openai:gpt-5-mini, anthropic:claude-sonnet-4-5")
 	script := flag.String("script", "", "the `name` behind answers- of another script of the folder")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "agents [flags] FOLDER\n\nFolders: %s\n\n", strings.Join(names(), ", "))
@@ -35,7 +36,8 @@ func main() {
 		flag.Usage()
 		os.Exit(2) //nolint:gocritic // what is left open ends with the program
 	}
-	if err := run(ctx, cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), flag.Arg(0), *script, *model, os.Stdout); err != nil {
+	url := cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL)
+	if err := run(ctx, url, flag.Arg(0), *script, *model, os.Stdout); err != nil {
 		log.Fatal(err) //nolint:gocritic // what is left open ends with the program
 	}
 }

@@ -35,7 +35,9 @@ func (h hosting) tool(name, description string, arguments []string, do does, mor
 			required = append(required, name)
 		}
 	}
-	schema, _ := json.Marshal(object{"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+	schema, _ := json.Marshal(object{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+	})
 	worker.Handle(h.Worker, name, do, append(more, worker.Description(description), worker.InputSchema(schema))...)
 }
 
@@ -112,7 +114,8 @@ func (h hosting) calculator() {
 func (h hosting) researcher() {
 	h.says("search", "Searches for sources.", []string{"topic string"}, "a source on %s")
 	h.tool("fetch", "Reads a document.", []string{"of string"}, func(_ context.Context, in object) (any, error) {
-		return worker.Result{Text: "a document of two pages", Type: "Document", Artifact: object{"of": in["of"], "pages": 2}}, nil
+		about := object{"of": in["of"], "pages": 2}
+		return worker.Result{Text: "a document of two pages", Type: "Document", Artifact: about}, nil
 	})
 	h.says("analyze", "Finds out what a source says.", []string{"source string"}, "what %s says")
 	h.says("summarize", "Puts it in short.", []string{"text string"}, "in short, %s")
@@ -133,7 +136,9 @@ func (h hosting) order() {
 
 // users is what is known of people, and of one order.
 func (h hosting) users() {
-	people := map[string]object{"ann": {"id": "u1", "name": "Ann", "role": "admin"}, "bob": {"id": "u2", "name": "Bob", "role": "user"}}
+	people := map[string]object{
+		"ann": {"id": "u1", "name": "Ann", "role": "admin"}, "bob": {"id": "u2", "name": "Bob", "role": "user"},
+	}
 	h.tool("search_user", "Finds users.", []string{"role? string"}, func(context.Context, object) (any, error) {
 		return worker.Result{Type: "User", Artifact: []object{people["ann"], people["bob"]}}, nil
 	})
@@ -143,18 +148,21 @@ func (h hosting) users() {
 	h.tool("get_order", "Returns an order.", []string{"number integer"}, func(_ context.Context, in object) (any, error) {
 		return object{"number": in["number"], "of": "u1"}, nil
 	})
-	h.says("update_email", "Sets the email address of a user.", []string{"user_id string", "email string"}, "%s has the address %s")
+	h.says("update_email", "Sets the email address of a user.", []string{"user_id string", "email string"},
+		"%s has the address %s")
 	h.says("get_profile", "Returns a user's profile.", []string{"user_id string"}, "the profile of %s")
 	h.says("cancel_order", "Cancels an order.", []string{"number integer"}, "order %v is cancelled")
 }
 
 func (h hosting) database() {
 	rows := []string{"ann", "bob"}
-	h.tool("query_table", "Returns all rows.", []string{"table string"}, func(context.Context, object) (any, error) { return rows, nil })
-	h.tool("insert_record", "Inserts a row.", []string{"table string", "row string"}, func(_ context.Context, in object) (any, error) {
-		rows = append(rows, in["row"].(string))
-		return object{"id": len(rows)}, nil
-	})
+	h.tool("query_table", "Returns all rows.", []string{"table string"},
+		func(context.Context, object) (any, error) { return rows, nil })
+	h.tool("insert_record", "Inserts a row.", []string{"table string", "row string"},
+		func(_ context.Context, in object) (any, error) {
+			rows = append(rows, in["row"].(string))
+			return object{"id": len(rows)}, nil
+		})
 	h.tool("delete_record", "Deletes a row.", []string{"id integer"}, func(_ context.Context, in object) (any, error) {
 		i := int(in["id"].(float64)) - 1
 		if i < 0 || i >= len(rows) {
@@ -173,10 +181,11 @@ func (h hosting) files() {
 		return files[in["name"].(string)], nil
 	})
 	h.tool("list_dir", "Lists all files.", nil, func(context.Context, object) (any, error) { return len(files), nil })
-	h.tool("write_file", "Writes a file.", []string{"name string", "text string"}, func(_ context.Context, in object) (any, error) {
-		files[in["name"].(string)] = in["text"].(string)
-		return len(files), nil
-	})
+	h.tool("write_file", "Writes a file.", []string{"name string", "text string"},
+		func(_ context.Context, in object) (any, error) {
+			files[in["name"].(string)] = in["text"].(string)
+			return len(files), nil
+		})
 	h.tool("delete_file", "Deletes a file.", []string{"name string"}, func(_ context.Context, in object) (any, error) {
 		delete(files, in["name"].(string))
 		return len(files), nil
@@ -198,10 +207,11 @@ func (h hosting) admin() {
 func (h hosting) cart() {
 	carts := map[string][]string{}
 	cart := func(in object) string { return in["cart"].(string) }
-	h.tool("add_item", "Adds an item to a cart.", []string{"cart string", "item string"}, func(_ context.Context, in object) (any, error) {
-		carts[cart(in)] = append(carts[cart(in)], in["item"].(string))
-		return object{"items": len(carts[cart(in)])}, nil
-	})
+	h.tool("add_item", "Adds an item to a cart.", []string{"cart string", "item string"},
+		func(_ context.Context, in object) (any, error) {
+			carts[cart(in)] = append(carts[cart(in)], in["item"].(string))
+			return object{"items": len(carts[cart(in)])}, nil
+		})
 	h.tool("view_cart", "Shows a cart.", []string{"cart string"}, func(_ context.Context, in object) (any, error) {
 		return object{"cart": cart(in), "items": carts[cart(in)]}, nil
 	})
@@ -220,10 +230,11 @@ func (h hosting) personality() {
 }
 
 func (h hosting) levels() {
-	h.tool("choose", "Says which operations a level has.", []string{"level string"}, func(_ context.Context, in object) (any, error) {
-		all := []any{"read", object{"tool": "write", "needs": object{"all": []string{"read"}}}, "drop"}
-		return all[:map[any]int{"basic": 1, "advanced": 2, "admin": 3}[in["level"]]], nil
-	})
+	h.tool("choose", "Says which operations a level has.", []string{"level string"},
+		func(_ context.Context, in object) (any, error) {
+			all := []any{"read", object{"tool": "write", "needs": object{"all": []string{"read"}}}, "drop"}
+			return all[:map[any]int{"basic": 1, "advanced": 2, "admin": 3}[in["level"]]], nil
+		})
 	for _, name := range []string{"read", "write", "drop"} {
 		h.says(name, "An operation.", []string{"table string"}, name+" %s")
 	}
@@ -231,12 +242,13 @@ func (h hosting) levels() {
 
 // limits has an account with a note that is for nobody else.
 func (h hosting) limits() {
-	h.tool("look_up", "Looks a customer up.", []string{"customer string"}, func(_ context.Context, in object) (any, error) {
-		if in["customer"] == "bob" {
-			return object{"customer": "bob", "owes": 5, "confidential": true}, nil
-		}
-		return object{"customer": in["customer"], "owes": 250}, nil
-	})
+	h.tool("look_up", "Looks a customer up.", []string{"customer string"},
+		func(_ context.Context, in object) (any, error) {
+			if in["customer"] == "bob" {
+				return object{"customer": "bob", "owes": 5, "confidential": true}, nil
+			}
+			return object{"customer": in["customer"], "owes": 250}, nil
+		})
 	h.says("charge", "Charges a customer.", []string{"customer string", "amount number"}, "%s was charged %v")
 }
 
@@ -245,12 +257,13 @@ func (h hosting) offers() {
 	h.tool("quote", "Says what a ticket costs.", []string{"to string"}, func(context.Context, object) (any, error) {
 		return object{"price": 9}, nil
 	})
-	h.tool("buy", "Buys a ticket.", []string{"to string", "price number"}, func(_ context.Context, in object) (any, error) {
-		if in["price"] != 12.0 {
-			return nil, worker.Replan("the ticket costs 12 by now")
-		}
-		return object{"number": "T1"}, nil
-	})
+	h.tool("buy", "Buys a ticket.", []string{"to string", "price number"},
+		func(_ context.Context, in object) (any, error) {
+			if in["price"] != 12.0 {
+				return nil, worker.Replan("the ticket costs 12 by now")
+			}
+			return object{"number": "T1"}, nil
+		})
 	h.says("send_ticket", "Sends a ticket.", []string{"number string"}, "ticket %s is on its way")
 }
 
@@ -263,7 +276,8 @@ func (h hosting) desk() {
 	h.says("compare", "Compares two texts.", []string{"a string", "b string"}, "%s; but %s")
 	h.says("send_mail", "Sends a mail.", []string{"to string", "text string"}, "sent to %s: %s")
 	h.says("github_workflows", "Returns how scripts are written for workflows.", nil, "A workflow begins with 'on:'.")
-	h.tool("buy", "Buys a thing.", []string{"what string", "customer string"}, func(_ context.Context, in object) (any, error) {
-		return worker.Result{Type: "Receipt", Artifact: object{"for": in["what"], "customer": in["customer"]}}, nil
-	}, destructive())
+	h.tool("buy", "Buys a thing.", []string{"what string", "customer string"},
+		func(_ context.Context, in object) (any, error) {
+			return worker.Result{Type: "Receipt", Artifact: object{"for": in["what"], "customer": in["customer"]}}, nil
+		}, destructive())
 }

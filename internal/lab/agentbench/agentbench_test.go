@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	m.Run() // whose result the program exits with, once this has returned
 }
 
 func testEnv(t *testing.T) Env {

@@ -18,7 +18,7 @@ import (
 // measureKills kills orchestrators and workers before and after everything that they do for a round, two of each kind at
 // a time, while 32 agents are under way.
 func measureKills(ctx context.Context, env Env, scale float64, stamp bench.Stamp) (any, error) {
-	s, err := newSiege(ctx, env)
+	s, err := newSiege(env)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func moments(points []chaos.Point, from int, seed uint64, enough *atomic.Bool) f
 
 // measureHerd kills all orchestrators and workers at once, several times, while 1,000 agents are under way.
 func measureHerd(ctx context.Context, env Env, scale float64, stamp bench.Stamp) (any, error) {
-	s, err := newSiege(ctx, env)
+	s, err := newSiege(env)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func measureHerd(ctx context.Context, env Env, scale float64, stamp bench.Stamp)
 // measureOwners kills one of three orchestrators at a time, under the programs' own settings, and looks how long agents
 // stand still.
 func measureOwners(ctx context.Context, env Env, scale float64, stamp bench.Stamp) (any, error) {
-	s, err := newSiege(ctx, env)
+	s, err := newSiege(env)
 	if err != nil {
 		return nil, err
 	}

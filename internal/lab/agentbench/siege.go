@@ -41,7 +41,7 @@ type siege struct {
 	kills   map[string]int       // by the moment
 }
 
-func newSiege(ctx context.Context, env Env) (s *siege, err error) {
+func newSiege(env Env) (s *siege, err error) {
 	s = &siege{progress: env.Progress, records: map[string]time.Time{}, deaths: map[string]time.Time{}, kills: map[string]int{}, rounds: 5}
 	defer func() {
 		if err != nil {
