@@ -12,7 +12,7 @@ var ofInquiries = []mutant{
 	},
 	{
 		"asks-undeclared", "a tool may ask that does not say so",
-		"machine/inquiry.go", "	case !c.Asks:\n", "	case false:\n", "./machine", "Scenarios/inquiries",
+		"machine/inquiry.go", "	case !c.Asks:\n", "	case !c.Asks && c.Limit < 0:\n", "./machine", "Scenarios/inquiries",
 	},
 	{
 		"asks-keeps-room", "a call that asks keeps its room from others",
