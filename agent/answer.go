@@ -65,6 +65,20 @@ func told(e *Entry, arguments json.RawMessage) (json.RawMessage, *fault.Error) {
 	return json.RawMessage(`"shown"`), nil
 }
 
+// Summary reads what a summary tool returned: text, {"output": text} or {"summary": text}, and what that took. It is empty for
+// anything else.
+func Summary(answer []byte) (text string, took Tokens) {
+	s := take(answer)
+	v := s.members["summary"]
+	if s.members["output"].there() {
+		v = s.members["output"]
+	}
+	if v.there() {
+		return strings.TrimSpace(readable(v.raw, v.kind() == jsontape.String)), s.usage
+	}
+	return strings.TrimSpace(s.text), s.usage
+}
+
 // Message is what a call tells the user whose entry is of KindTell; empty for nothing.
 func Message(arguments json.RawMessage) string {
 	v, ok := within(arguments, []element{{key: "message"}})

@@ -107,8 +107,26 @@ func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
 	}
 	a.hear()
 	sc := a.enter(r, i, p)
+	if len(p.Steps) > 1 && len(a.records) < firstCut {
+		now := sc.amend()
+		now.changing, sc.reached.taking = true, true
+		r.settle(sc.at(1), notTaken, at, out)
+		now.changing, sc.reached.taking = false, false
+	}
 	sc.open(r, at, out)
 	sc.leave(r, at, out)
+}
+
+// firstCut is the first round before which rounds may be cut, so that a summary is made of them: the last stays whole.
+const firstCut = 2
+
+// summary reports whether a call is that of a summary.
+func summary(r *Run, c Call) bool {
+	if c.Step < 0 || c.Item != 0 {
+		return false
+	}
+	sc := r.scopeOf(c.Step)
+	return sc.outer != nil && sc.round > 0 && c.Step == sc.first+1 && sc.base().Steps[1].ID == plan.SummaryStep
 }
 
 // fits reports whether the run has room for more steps; where it has not, the agent fails.

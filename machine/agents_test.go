@@ -21,7 +21,8 @@ var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Age
 	"lenient":   {Name: "lenient", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Approval: &plan.Approval{Timeout: time.Hour, ApproveOnTimeout: true}}},
 	"hurried":   {Name: "hurried", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Approval: &plan.Approval{Timeout: time.Minute}}},
 	"watched":   {Name: "watched", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Guards: words{}}},
-	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}}}
+	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}},
+	"forgetful": {Name: "forgetful", Agent: &plan.Agent{Planner: "planner", Summary: "digest", MaxRounds: 9}}}
 
 // words are guards that let nothing pass which has "no" in it, or "never", with which an agent ends; nothing that can't be
 // looked at, and no call of the tool "banned".

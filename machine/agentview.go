@@ -12,6 +12,10 @@ type RoundView struct {
 	// Planner is the call of its planner, Answer what that returned; nil while it is not over, or where it failed.
 	Planner Call
 	Answer  *Result
+	// Summary is what was made of the oldest rounds before the planner was asked; nil for nothing. Summarised says that
+	// somebody was asked to.
+	Summary    *Result
+	Summarised bool
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *Round
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
@@ -31,7 +35,12 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 	}
 	for _, sc := range a.of[:a.entered] {
 		if asksPlanner(sc) {
-			list = append(list, RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})})
+			v := RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})}
+			if len(sc.plan.Steps) > 1 {
+				state := r.calls[sc.at(1)].state
+				v.Summary, v.Summarised = r.Result(Call{Step: sc.at(1)}), state.terminal() && state != notTaken
+			}
+			list = append(list, v)
 			continue
 		}
 		last := &list[len(list)-1]
@@ -67,6 +76,9 @@ func RoundAround(r *Run, c Call) (agent Call, round int, own, ok bool) {
 	}
 	return Call{}, 0, false, false
 }
+
+// Summary reports whether a call is that of a summary of the oldest rounds, before a round of an agent calls its planner.
+func Summary(r *Run, c Call) bool { return summary(r, c) }
 
 // RoundScope returns the token of the round of an agent that waits for its record; ok is false where none does.
 func RoundScope(r *Run, agent Call) (token string, ok bool) {

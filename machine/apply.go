@@ -72,6 +72,8 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		r.end(i, cancelled, rec.Time, out)
 	case res.Asks != nil:
 		inquire(r, i, res, rec.Time, out)
+	case res.Error == nil && res.ByOwner && summary(r, s.Call): // its owner found nothing to be summarised
+		r.end(i, notTaken, rec.Time, out)
 	case res.Error == nil && s.state != expanding:
 		r.end(i, succeeded, rec.Time, out)
 	case res.Error == nil: // a for_each step itself is never executed: a record that nobody of ours wrote

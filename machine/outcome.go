@@ -130,7 +130,7 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 	for n := range sc.plan.Steps {
 		i := sc.at(n)
 		c := r.calls[i].Call
-		if r.calls[i].state == notTaken {
+		if r.calls[i].state == notTaken && !summary(r, r.calls[i].Call) { // of those most rounds have one
 			o.NotTaken = append(o.NotTaken, r.Token(c))
 		}
 		if err := r.stepError(i); err != nil && sc.iteration == 0 && r.calls[i].discarded != discardedWaiting { // of an iteration its loop has it

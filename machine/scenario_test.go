@@ -82,6 +82,8 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Body: []byte(d.Input), Worker: "w"}
 	case "asks":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Asks: &machine.Asks{Body: []byte(d.Input)}, Worker: "w"}
+	case "own":
+		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Body: []byte(d.Input), ByOwner: true}
 	case "fail":
 		rec.Result = &machine.Result{Call: machine.Call{Step: s.index(t, d, name), Item: item + 1}, Attempt: attempt, Error: fault.New(fault.Code(code), "it broke"), Worker: "w"}
 	case "withdrawn":

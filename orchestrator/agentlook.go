@@ -22,6 +22,7 @@ type looked struct {
 	input *inputs // that the agent's input is made of; nil where it is there
 	calls []lookedCall
 	asked []source // answers of planners, by round
+	sums  []source // summaries that were made before, likewise
 	size  int64
 
 	above  *looked // of which its share is, as long as that is not known
@@ -74,7 +75,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	}
 	for _, v := range machine.Rounds(r.machine, of) {
 		if v.Number < x.loop.Past.Rounds() {
-			x.asked, x.loop.Rounds = append(x.asked, source{}), append(x.loop.Rounds, agents.Round{})
+			x.asked, x.sums, x.loop.Rounds = append(x.asked, source{}), append(x.sums, source{}), append(x.loop.Rounds, agents.Round{})
 			continue
 		}
 		x.begun(r, &v)
@@ -103,7 +104,10 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	answer := sourceOf(v.Answer)
 	x.size += answer.size()
 	x.asked = append(x.asked, answer)
-	round := agents.Round{Refused: v.Refused, Said: saidIn(r, x.scope, v.Number)}
+	made := sourceOf(v.Summary)
+	x.size += made.size()
+	x.sums = append(x.sums, made)
+	round := agents.Round{Refused: v.Refused, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts
@@ -210,6 +214,9 @@ func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Erro
 	}
 	for n := range x.asked {
 		if x.loop.Rounds[n].Answer, err = v.read(ctx, &x.asked[n]); err != nil {
+			return nil, err
+		}
+		if x.loop.Rounds[n].Summary, err = v.read(ctx, &x.sums[n]); err != nil {
 			return nil, err
 		}
 	}

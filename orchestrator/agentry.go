@@ -65,18 +65,19 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		return false
 	}
 	its.asking[key] = true
-	if own && ag.waitsForShare(r, of, func() {
+	summary := machine.Summary(r.machine, d.Call)
+	if (own || summary) && ag.waitsForShare(r, of, func() {
 		if delete(its.asking, key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
 			ag.ready(r, d, then)
 		}
 	}) {
 		return false
 	}
-	x := ag.look(r, of, round, own && (ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of)))
+	x := ag.look(r, of, round, (own || summary) && (ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of)))
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
-	send := ag.sender(r, own && ag.sendsWhole(r, of, d.Call), x)
+	send := ag.sender(r, (own || summary) && ag.sendsWhole(r, of, d.Call), x)
 	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
 		var args, result json.RawMessage
 		says := ""
@@ -84,7 +85,17 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		switch {
 		case err != nil:
 		case own:
-			args, err = send(ctx, l, round)
+			args, err = send(ctx, l.Ask, round)
+		case summary:
+			none := false
+			args, err = send(ctx, func(round int) (*agents.Asked, *fault.Error) {
+				asked, err := l.Summarise(round)
+				none = asked == nil && err == nil
+				return asked, err
+			}, round)
+			if none {
+				result = json.RawMessage("null")
+			}
 		default:
 			if args, err = ag.values.arguments(ctx, &in); err == nil {
 				says = l.Said(round, path, args)
@@ -101,7 +112,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
 			case err != nil:
 				ag.decider.fail(a, err, r.trace)
-			case own && args == nil:
+			case (own || summary) && args == nil && result == nil:
 				ag.ready(r, d, then)
 			case result != nil:
 				ag.announcer.says(r, d, says)
@@ -140,15 +151,18 @@ func (ag *agentry) sendsWhole(r *run, of, planner machine.Call) bool {
 	return r.machine.Contract(planner.Step).WholeRequest || r.agents.whole[r.token(of)]
 }
 
+// asks makes the request of a planner, or of who makes a summary; nil for none.
+type asks func(round int) (*agents.Asked, *fault.Error)
+
 // sender returns what makes the request of a planner, and stores the parts that it names before it is sent. Those are made
 // of the records, so whoever makes them finds what others have stored of them. Where something else lies there, it returns
 // nothing: the request is to be made anew, whole.
-func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, *agents.Loop, int) ([]byte, *fault.Error) {
+func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, asks, int) ([]byte, *fault.Error) {
 	its, bucket := r.agents, r.bucket()
-	return func(ctx context.Context, l *agents.Loop, round int) ([]byte, *fault.Error) {
-		asked, err := l.Ask(round)
+	return func(ctx context.Context, ask asks, round int) ([]byte, *fault.Error) {
+		asked, err := ask(round)
 		switch {
-		case err != nil:
+		case err != nil || asked == nil:
 			return nil, err
 		case whole:
 			return asked.Whole()

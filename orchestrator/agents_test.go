@@ -571,7 +571,7 @@ func TestPlannersAreHosted(t *testing.T) {
 	s.agent("inner", "", `{"planner":{"tool":"echo"},"tools":["fail"]}`)
 	for planner, kind := range map[string]string{"person": "a template", "inner": "an agent"} {
 		_, err := s.client.ApplyTemplate(ctx(t), fmt.Appendf(nil, `{"name":"asking","agent":{"planner":{"tool":%q},"tools":["echo"]}}`, planner))
-		require.ErrorContains(t, err, "is "+kind+", and planners are tools that workers host")
+		require.ErrorContains(t, err, "is "+kind+", and such are tools that workers host")
 		require.Equal(t, "/agent/planner/tool", tool.FlawsOf(err)[0].Path)
 	}
 }

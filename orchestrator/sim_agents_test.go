@@ -28,6 +28,7 @@ const (
 	simPlanner = "planner/a"
 	simOpener  = "opener/a"
 	simLate    = "late/a"
+	simDigest  = "digest/a" // which summaries would be asked of: none is due
 )
 
 // withAgents reports whether this is such a world.
@@ -40,7 +41,7 @@ func (w *world) registerAgents() {
 	if !w.withAgents() {
 		return
 	}
-	for _, name := range []string{simPlanner, simOpener, simLate} {
+	for _, name := range []string{simPlanner, simOpener, simLate, simDigest} {
 		w.agentTools = append(w.agentTools, name)
 		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 3, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
 		d := &tool.Definition{Name: name}
@@ -50,7 +51,7 @@ func (w *world) registerAgents() {
 	if w.templates.kept == nil {
 		w.templates.plans, w.templates.kept = map[string]*plan.Template{}, map[string]*tool.Definition{}
 	}
-	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true} {
+	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true, simDigest: true} {
 		w.templates.kept["d"+name] = &tool.Definition{Name: name}
 	}
 	budget := ""
@@ -58,8 +59,8 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), simClerk, simOpener, simLate, simOpener, simOpener, budget))
+	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simClerk, simOpener, simLate, simOpener, simOpener, budget))
 }
 
 func (w *world) registerAgent(name, definition string) {
@@ -112,6 +113,7 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 	if w.approvesRounds() {
 		all[simAgent].Agent.Approval = &plan.Approval{}
 	}
+	all[simAgent].Agent.Summary = simDigest
 	for name, t := range w.templates.plans {
 		all[name] = t
 	}
@@ -239,7 +241,7 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 		return nil, false
 	}
 	own := segments[len(segments)-1].Kind == subjects.CallSegment
-	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner)
+	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner || a.Tool == simDigest)
 }
 
 // agentDispatched checks that a round begins when the one before is over, its calls when it was decided, and that nothing

@@ -34,6 +34,8 @@ type Agent struct {
 	MaxRounds int
 	// Concurrency is how many calls of a round may be ready at once; 0 for as many as there are.
 	Concurrency int
+	// Summary is the tool that is asked to make a summary of the oldest rounds before the planner is; empty for none.
+	Summary string
 	// Responds says that the planner is asked for a last answer once the loop is over, by one round more.
 	Responds bool
 	// Approval has a person asked about each round before anything of it runs; nil: nobody is.
@@ -67,6 +69,9 @@ const (
 // PlannerStep is the id of the step by which a round calls the planner. No step that somebody wrote has it.
 const PlannerStep = "=plan"
 
+// SummaryStep is that of the step by which a round has a summary made before it calls the planner.
+const SummaryStep = "=summary"
+
 // Agent returns the agent that a step calls; nil for any other step.
 func (s *Step) Agent() *Agent {
 	if s.Template == nil {
@@ -75,11 +80,17 @@ func (s *Step) Agent() *Agent {
 	return s.Template.Agent
 }
 
-// round is the plan of the call of an agent's planner.
+// round is the plan of the call of an agent's planner, behind that of a summary where the agent has such made. That call
+// counts for nothing: whatever it comes to, the planner is called.
 func (a *Agent) round() *Plan {
-	return &Plan{
+	p := &Plan{
 		Steps: []Step{{ID: PlannerStep, Tool: a.Planner}}, Outputs: []int{0}, Timeout: MaxTimeout, Depth: 1, Language: 2,
 	}
+	if a.Summary != "" {
+		p.Steps = append(p.Steps, Step{ID: SummaryStep, Tool: a.Summary, Optional: true})
+		Order(p, 0, 1)
+	}
+	return p
 }
 
 // Takes reports why a resolved input is none that a template takes; nil where it is, and for no template. explain says of

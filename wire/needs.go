@@ -50,8 +50,12 @@ const AgentState = "agent-state"
 // everything pass.
 const Guards = "guards"
 
+// AgentSummary is the need of a run with an agent that has summaries made, and of such an agent's entry: to who does not know
+// of them their records are nobody's.
+const AgentSummary = "agent-summary"
+
 // ofAgents are the members of an agent's definition that need more than Agents.
-var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds, "guards": Guards}
+var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
@@ -64,9 +68,16 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	if len(agent) == 0 || json.Unmarshal(agent, &members) != nil {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(ofAgents)) {
-		if v := members[name]; len(v) > 0 && string(v) != "null" {
-			needs = append(needs, ofAgents[name])
+	for _, path := range slices.Sorted(maps.Keys(ofAgents)) {
+		within := members
+		first, second, nested := strings.Cut(path, ".")
+		if nested {
+			within = nil
+			_ = json.Unmarshal(members[first], &within)
+			first = second
+		}
+		if v := within[first]; len(v) > 0 && string(v) != "null" {
+			needs = append(needs, ofAgents[path])
 		}
 	}
 	return append(needs, Agents)
@@ -95,7 +106,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
 	}
 }

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -27,6 +28,39 @@ func (l *Loop) Respond(now Now, all []Record) (r Request, ok bool) {
 		o.Add("action_results", actionResults(done, l.d.Context.ResultBytes, l.d.Context.TotalBytes/4))
 		o.Text("extra_instruction", l.d.Respond.ExtraInstruction)
 	}), true
+}
+
+// summarise is what is asked of who makes a summary.
+const summarise = "Summarize the rounds up to number %d, for whoever goes on with the task and will not see them: what was asked for, found, " +
+	"decided and done, with the names, numbers and ids that are needed further on, what failed and why, and what is still open. " +
+	"Answer with the summary alone, in at most %d bytes."
+
+// Summarise returns the request for a summary of the rounds that are cut with the part of this one, which is open and over:
+// a last request with the rounds before it. ok is false where none are.
+func (l *Loop) Summarise(r Round, left agent.Budget, maxOutput int64) (q Request, ok bool) {
+	c, due := l.Due(r)
+	if !due || l.last == nil {
+		return Request{}, false
+	}
+	var o jsontape.ObjectWriter
+	o.Add("messages", []byte("[]"))
+	o.Int("round", int64(l.round+1))
+	o.Int("max_rounds", int64(l.d.MaxRounds))
+	o.Add("budget", budget(left, 0))
+	o.Text("mode", string(agent.ModePlan))
+	if p := l.d.Planner; p.Tool == l.d.Context.Summary && p.Model != "" {
+		o.Text("model", p.Model)
+	}
+	if maxOutput > 0 {
+		o.Int("max_output_tokens", maxOutput)
+	}
+	o.Add("final", []byte("true"))
+	var of jsontape.ObjectWriter
+	of.Add("rounds", span(0, int64(c.To)))
+	of.Int("bytes", int64(l.mostCut()))
+	o.Add("summarize", of.JSON())
+	o.Text("extra_instruction", fmt.Sprintf(summarise, c.To, l.mostCut()))
+	return l.sent(o.JSON()), true
 }
 
 // actionResults returns what calls came to by what they were for; of two for the same the second is "purpose (2)".

@@ -41,7 +41,11 @@ func (l *Loop) request(now Now, last func(o *jsontape.ObjectWriter)) Request {
 	if last != nil {
 		last(&o)
 	}
-	own := o.JSON()
+	return l.sent(o.JSON())
+}
+
+// sent is a request of what stands before it and its own members.
+func (l *Loop) sent(own []byte) Request {
 	rounds := sizeOf(l.cut)
 	for _, s := range l.whole {
 		rounds += s.size

@@ -32,6 +32,9 @@ func Place(agent, step string) (round int, what string, ok bool) {
 // earlier is a step that stands for the results of an earlier round: nothing that a planner has asked for.
 var earlier = regexp.MustCompile(`^r[0-9]+$`)
 
+// summary is what the call of a round is that has a summary made of the oldest ones.
+const summary = "=summary"
+
 // Earlier reports whether what Place returned is a step that stands for the results of an earlier round.
 func Earlier(what string) bool { return earlier.MatchString(what) }
 
@@ -76,6 +79,12 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 	case what == "":
 		_, took := s.Took()
 		r.Planner, r.Calls, r.Took, r.Used = s.Status, s.Attempts, took, used(s, blob)
+	case what == summary:
+		if took := used(s, blob); took != nil && r.Used != nil {
+			sum := *r.Used
+			sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+took.InputTokens, sum.OutputTokens+took.OutputTokens, sum.CostUSD+took.CostUSD
+			r.Used = &sum
+		}
 	case !Earlier(what):
 		r.Steps++
 		if s.Status.Unsuccessful() {
@@ -161,7 +170,7 @@ func Standing(s *outcome.Step) string {
 	round, calls, over, thinks := -1, 0, 0, false
 	for k := range s.Steps {
 		n, what, ok := Place(s.ID, s.Steps[k].ID)
-		if !ok || n < round || Earlier(what) {
+		if !ok || n < round || Earlier(what) || what == summary {
 			continue
 		}
 		if n > round {
@@ -195,6 +204,8 @@ func OwnWords(s *outcome.Step) (words string, ok bool) {
 	switch {
 	case s.ID == subjects.OwnCall(scope, "plan"):
 		return s.Tool + ", the planner", true
+	case last == summary:
+		return s.Tool + ", a summary of the oldest rounds", true
 	case s.Tool == last && Earlier(last):
 		return "results of round " + last[1:], true
 	}
@@ -243,6 +254,8 @@ func (t *Told) Name(agent, step string) (heading, name string, known bool) {
 		return "", "", false
 	case what == "":
 		what = "the planner"
+	case what == summary:
+		what = "a summary"
 	}
 	if now := fmt.Sprintf("round %d", round); now != t.last {
 		t.last, heading = now, now

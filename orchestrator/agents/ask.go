@@ -76,6 +76,65 @@ func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, 
 	return render(), kept, nil
 }
 
+// Summarise returns what a summary tool is asked before the planner of a round is; nil where no rounds are cut then, and where
+// the budget has no room for it. The round before may not be past.
+func (l *Loop) Summarise(round int) (*Asked, *fault.Error) {
+	asked, _, due := l.summarising(round, l.Usage(round))
+	if !due {
+		return nil, nil
+	}
+	told, err := l.tellUpTo(round - 1)
+	if err != nil {
+		return nil, err
+	}
+	return &Asked{Request: asked.Bytes, Parts: told.parts}, nil
+}
+
+// summarising renders what a summary tool is asked, and says what is reserved for its answer.
+func (l *Loop) summarising(round int, spent agent.Spending) (asked request.Request, kept agent.Reservation, due bool) {
+	asks := spent
+	asks.Budget.Steps = 0 // it makes no calls
+	if asks.UsedUp(0) != "" || l.Past.Rounds() >= round {
+		return asked, kept, false
+	}
+	told, err := l.tellUpTo(round - 1)
+	if err != nil {
+		return asked, kept, false
+	}
+	loop := told.loop.Clone()
+	f, _ := l.begin(round - 1)
+	loop.Open(f, l.Rounds[round-1].Said)
+	over := l.rendered(round - 1)
+	most := int64(l.Definition.Planner.MaxOutputTokens)
+	if spent.Budget.Tokens == 0 {
+		asked, due = loop.Summarise(over, spent.Left(), most)
+		return asked, kept, due
+	}
+	bound := most
+	if bound == 0 {
+		bound = agent.DefaultOutput
+	}
+	if asked, due = loop.Summarise(over, spent.Left(), bound); !due {
+		return asked, kept, false
+	}
+	kept, fits := spent.Reserve(l.measured(round-1, asked), asked.Fresh, most)
+	if !fits {
+		return asked, kept, false
+	}
+	asked, due = loop.Summarise(over, spent.Left(), kept.MaxOutput)
+	return asked, kept, due
+}
+
+// summary is what stands in the place of the rounds that the part of one cuts: it was made before the next one's planner was
+// asked; empty for ids, statuses and sizes.
+func (l *Loop) summary(round int) string {
+	if round+1 >= len(l.Rounds) || l.Rounds[round+1].Summary == nil {
+		return ""
+	}
+	text, _ := agent.Summary(l.Rounds[round+1].Summary)
+	return text
+}
+
 // told are the requests of a loop up to a round that is to be opened.
 type told struct {
 	loop  *request.Loop
@@ -103,7 +162,7 @@ func (l *Loop) tellUpTo(round int) (*told, *fault.Error) {
 		f, _ := l.begin(t.round)
 		t.loop.Open(f, l.Rounds[t.round].Said)
 		next, _ := l.begin(t.round + 1)
-		t.parts = append(t.parts, t.loop.End(l.rendered(t.round), next, ""))
+		t.parts = append(t.parts, t.loop.End(l.rendered(t.round), next, l.summary(t.round)))
 	}
 	return t, nil
 }

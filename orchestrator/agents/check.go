@@ -63,26 +63,27 @@ func unknownHere(a *agent.Definition) (problems []fault.Problem) {
 			refuse(at+"/else", "guards that ask a person", `ask for approvals in the contracts of its tools: "x-orchestration": {"approval": "$args.amount > 100"}`)
 		}
 	}
-	if a.Context.Summary != "" {
-		refuse("/agent/context/summary", "summaries", "leave it out: ids, statuses and sizes stay of the oldest rounds")
-	}
 	return problems
 }
 
-// plannerFits refuses a planner that no worker hosts: its call is one step of a tool, and never a plan of steps.
-func plannerFits(a *agent.Definition, tools Tools) []fault.Problem {
-	d, known := tools.Definition(a.Planner.Tool)
-	if !known || d.Hosted() {
-		return nil
+// plannerFits refuses a planner, and what makes summaries, that no worker hosts: its call is one step of a tool, and never a
+// plan of steps.
+func plannerFits(a *agent.Definition, tools Tools) (problems []fault.Problem) {
+	for _, asked := range []struct{ what, tool, at string }{{"planner", a.Planner.Tool, "/agent/planner/tool"}, {"summary tool", a.Context.Summary, "/agent/context/summary"}} {
+		d, known := tools.Definition(asked.tool)
+		if asked.tool == "" || !known || d.Hosted() {
+			continue
+		}
+		kind := "a template"
+		if d.Agent != nil {
+			kind = "an agent"
+		}
+		problems = append(problems, fault.Problem{
+			Code: fault.InvalidTool, Path: asked.at, Message: fmt.Sprintf("the %s %q is %s, and such are tools that workers host", asked.what, asked.tool, kind),
+			Hint: "let a worker answer, of a model or of your own; what " + kind + " does can be a tool of the agent: " + `"tools": ["` + asked.tool + `"]`,
+		})
 	}
-	kind := "a template"
-	if d.Agent != nil {
-		kind = "an agent"
-	}
-	return []fault.Problem{{
-		Code: fault.InvalidTool, Path: "/agent/planner/tool", Message: fmt.Sprintf("the planner %q is %s, and planners are tools that workers host", a.Planner.Tool, kind),
-		Hint: "let a worker answer, of a model or of your own; what " + kind + " does can be a tool of the agent: " + `"tools": ["` + a.Planner.Tool + `"]`,
-	}}
+	return problems
 }
 
 // Of returns what a plan has to know of an agent; nil is one of which the report says what is wrong.
@@ -92,7 +93,7 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
 	out := &plan.Agent{
-		Planner: a.Planner.Tool, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time,
+		Planner: a.Planner.Tool, Summary: a.Context.Summary, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time,
 	}
 	if q := a.Approval; q != nil {
 		out.Approval = &plan.Approval{Timeout: q.Timeout, ApproveOnTimeout: q.ApproveOnTimeout}

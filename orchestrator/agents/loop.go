@@ -49,6 +49,10 @@ type Loop struct {
 type Round struct {
 	// Answer is what the planner returned, as JSON; nil while it is asked.
 	Answer []byte
+	// Summary is what a summary tool made of the oldest rounds before the planner was asked; nil for nothing. Summarised says
+	// that it was asked to.
+	Summary    []byte
+	Summarised bool
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *wire.Round
 	// Refused is why a guard did not let pass what the round came to; nil where none said no.

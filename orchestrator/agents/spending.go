@@ -54,6 +54,7 @@ func (l *Loop) Usage(round int) agent.Spending {
 		for _, b := range l.Rounds[n].Below {
 			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
 		}
+		l.summed(n+1, &s)
 		l.spent = append(l.spent, s)
 	}
 	return l.spent[round-past]
@@ -73,6 +74,23 @@ func (l *Loop) asked(round int) agent.Spending {
 		s.Settle(kept, took)
 	}
 	return s
+}
+
+// summed adds what the summary took that was made before the planner of a round was asked. As with planners, one that said
+// nothing of that keeps all that was reserved for it.
+func (l *Loop) summed(round int, s *agent.Spending) {
+	if round >= len(l.Rounds) || !l.Rounds[round].Summarised {
+		return
+	}
+	_, took := agent.Summary(l.Rounds[round].Summary)
+	if took.InputTokens+took.OutputTokens > 0 || s.Budget.Tokens == 0 {
+		s.Settle(agent.Reservation{}, took)
+		return
+	}
+	if _, kept, due := l.summarising(round, *s); due {
+		s.Reserved += kept.Tokens
+		s.Settle(kept, took)
+	}
 }
 
 // took is what the planner of a round says that its answer took, whether that could be used or not.

@@ -123,6 +123,22 @@ var ofAgents = []mutant{
 		"orchestrator/agents/loop.go", "c.Value != nil && !loaded:", "c.Value != nil || loaded:", "./orchestrator", "TestAStateIsKept",
 	},
 	{
+		"agent-summary-lost", "what a summary tool made of rounds does not stand in their place",
+		"orchestrator/agents/ask.go", "	text, _ := agent.Summary(l.Rounds[round+1].Summary)\n", "	text := \"\"\n", "./orchestrator", "TestRoundsAreSummarised",
+	},
+	{
+		"agent-summary-free", "what a summary took does not count",
+		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
+	},
+	{
+		"agent-summary-succeeds", "a summary that nobody was asked for counts as one",
+		"machine/apply.go", "res.ByOwner && summary(r, s.Call):", "res.ByOwner && !summary(r, s.Call) && false:", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-summary-needed", "a planner is not asked where no summary was made",
+		"plan/called.go", "		Order(p, 0, 1)\n", "		Order(p, 0, 1)\n		p.Steps[0].Needs = append(p.Steps[0].Needs, 1)\n", "./machine", "Scenarios/agents",
+	},
+	{
 		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
 		"machine/agentview.go", "if n < len(a.records) && !a.records[n].Void {", "if n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
 	},
