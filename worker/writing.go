@@ -119,12 +119,12 @@ func (w *writing) tell() {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := int(end - w.at); heard && n > 0 { // else it was let go of meanwhile
-		w.cut(n)
-	}
-	if w.over {
+	if w.over { // meanwhile: nothing is left of it
 		w.timer = nil
 		return
+	}
+	if n := int(end - w.at); heard && n > 0 { // else it was let go of meanwhile
+		w.cut(n)
 	}
 	w.timer = time.AfterFunc(again, w.tell)
 }
