@@ -87,8 +87,8 @@ type Run struct {
 	Traceparent, Tracestate string
 }
 
-// Sampled reports whether whoever began the trace keeps it, as far as its flags say so. It costs next to nothing, so that
-// an observer asks it before it makes anything.
+// Sampled reports whether whoever began the trace keeps it, as far as its flags say so. It costs next to nothing, so
+// that an observer asks it before it makes anything.
 func (r Run) Sampled() bool {
 	const flags = 54 // the place of their last digit
 	if len(r.Traceparent) <= flags {

@@ -33,7 +33,9 @@ func castCommand() *cobra.Command {
 				return err
 			}
 			const columns, rows = 100, 26
-			env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + data, "STEPJET_DATA=" + data, "TERM=xterm-256color"}
+			env := []string{
+				"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + data, "STEPJET_DATA=" + data, "TERM=xterm-256color",
+			}
 			frames, err := cast.Record(cmd.Context(), columns, rows, env, castLines)
 			if err != nil {
 				return err

@@ -71,7 +71,7 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 			return t.follow(ctx, l, id, nil)
 		}
 		if told != nil && told.Task != "" {
-			if out, err, over := t.resume(ctx, l, told); over {
+			if out, over, err := t.resume(ctx, l, told); over {
 				return out, err
 			}
 			told = nil

@@ -135,18 +135,18 @@ func together(asked []content.Question) json.RawMessage {
 	return raw
 }
 
-// resume goes on with a task that has asked. over says that it did; else the server knows nothing of the task any more,
-// and the call is to be made anew.
-func (t *bridged) resume(ctx context.Context, l *line, q *inquiry) (out worker.Output, err error, over bool) {
+// resume goes on with a task that has asked. It reports whether it did; else the server knows nothing of the task any
+// more, and the call is to be made anew.
+func (t *bridged) resume(ctx context.Context, l *line, q *inquiry) (out worker.Output, over bool, err error) {
 	err = l.UpdateTask(ctx, q.Task, q.Answers)
 	switch {
 	case err == nil:
 		out, err = t.follow(ctx, l, q.Task, q)
-		return out, err, true
+		return out, true, err
 	case forgotten(err) && !t.once:
-		return worker.Output{}, nil, false
+		return worker.Output{}, false, nil
 	}
-	return worker.Output{}, t.broken(ctx, l, err), true
+	return worker.Output{}, true, t.broken(ctx, l, err)
 }
 
 // forgotten reports whether a server says that what it is told is of nothing that it knows.
