@@ -42,7 +42,7 @@ func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, 
 		asks.Budget.Steps, asks.Budget.CostUSD = 0, 0
 	}
 	if what := asks.UsedUp(0); what != "" {
-		return asked, kept, l.exceeded(what)
+		return asked, kept, exceeded(what, l.Share)
 	}
 	told, err := l.tellUpTo(round)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, 
 	asked = render()
 	kept, fits := spent.Reserve(l.measured(round, asked), asked.Fresh, most)
 	if !fits {
-		return asked, kept, l.exceeded("tokens")
+		return asked, kept, exceeded("tokens", l.Share)
 	}
 	now.MaxOutput = kept.MaxOutput
 	return render(), kept, nil

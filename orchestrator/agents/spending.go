@@ -114,7 +114,8 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 	}
 	slices.SortStableFunc(below, func(a, b *Below) int { return cmp.Compare(a.Begun, b.Begun) })
 	all, s := map[uint64]agent.Budget{}, l.asked(round)
-	before, own := s.Used.Steps, l.calls(round)
+	read, _ := l.answer(round) // one that can't be read makes no calls
+	before, own := s.Used.Steps, read.calls(l.Definition.Advance)
 	for first := 0; first < len(below) && below[first].Begun <= upTo; {
 		begun, n := below[first].Begun, 0
 		for first+n < len(below) && below[first+n].Begun == begun {
@@ -143,7 +144,7 @@ func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
 	if x.answer == nil || left == 0 { // no bound
 		return nil
 	}
-	calls := l.calls(round)
+	calls := x.calls(l.Definition.Advance)
 	left = max(left, 0)
 	if calls <= left {
 		return nil
@@ -156,13 +157,12 @@ func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
 		Message: fmt.Sprintf("this answer makes %d calls, and the budget leaves %d; nothing of it was run", calls, left), Hint: hint}}
 }
 
-// calls is how many calls the answer of a round makes, as far as that is known before it runs.
-func (l *Loop) calls(round int) (n int64) {
-	x, err := l.answer(round)
-	if err != nil || x.answer == nil {
+// calls is how many calls an answer makes, as far as that is known before it runs.
+func (x *reading) calls(advance agent.Advance) (n int64) {
+	if x == nil || x.answer == nil {
 		return 0
 	}
-	_, rest := x.answer.Runs(l.Definition.Advance)
+	_, rest := x.answer.Runs(advance)
 	for i, c := range x.answer.Calls {
 		own := i
 		for x.answer.Calls[own].Within >= 0 {
@@ -192,10 +192,10 @@ func NeedsOf(d *agent.Definition) *Needs {
 	return n
 }
 
-// exceeded is the error of an agent that has used up its budget.
-func (l *Loop) exceeded(what string) *fault.Error {
+// exceeded is the error of an agent that has used up its budget, or its share of the one above.
+func exceeded(what string, share agent.Budget) *fault.Error {
 	err := fault.New(fault.BudgetExceeded, "the budget of %s is used up", what)
-	if l.Share == (agent.Budget{}) {
+	if share == (agent.Budget{}) {
 		return err.WithHint(`raise it in the agent's "budget", or let its planner see what is left: it stands in each request`)
 	}
 	return err.WithHint(`an agent called by another has a share of what that has left: raise "budget" above, or let fewer agents be called at once`)
