@@ -80,7 +80,9 @@ func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*ou
 }
 
 // Answer gives the step that asks its result: what it asked for, or, where it waits for an approval, the value that
-// takes the place of what its tool would have returned. value is JSON, at most 256 KiB. Errors as those of Approve.
+// takes the place of what its tool would have returned. value is JSON, at most 256 KiB. To a question of a step's tool it is
+// what the tool is told, which the run's document does not keep: once the run is over, any value is taken for the one that
+// stands, and By says whose that was. Errors as those of Approve.
 func (c *Client) Answer(
 	ctx context.Context, q *outcome.Question, value json.RawMessage, a Answer,
 ) (*outcome.Answered, error) {
@@ -141,6 +143,10 @@ func stood(doc *outcome.Run, q *outcome.Question, a wire.Answer, blob func(*outc
 	if x := roundAnswered(doc, q); x != nil {
 		stands, of = x, nil
 	}
+	told := toolAnswered(doc, q)
+	if told != nil {
+		stands, of = told, nil
+	}
 	switch {
 	case stands == nil || q.Revision > 0:
 		return nil, fault.New(fault.NotFound, "the step %s of run %q waits for no answer", text.Clip(q.Step, 80), doc.Run).
@@ -158,6 +164,9 @@ func stood(doc *outcome.Run, q *outcome.Question, a wire.Answer, blob func(*outc
 			}
 			was.Value = raw
 		}
+	}
+	if told != nil && told.Decision == outcome.DecisionAnswered {
+		was.Value = a.Value // nobody can compare it: documents don't keep what tools were told
 	}
 	if a.Digest = ""; !was.Same(a) {
 		return nil, otherwise("the step "+text.Clip(q.Step, 80), stands, doc.Run)
@@ -235,6 +244,21 @@ func answeredIn(doc *outcome.Run, step string) (*outcome.Answered, *outcome.Step
 		s.Result, _ = doc.Outcome.Results.Get(step)
 	}
 	return s.Answer, s
+}
+
+// toolAnswered finds what was said to a question of a step's tool: to the one of the digest, or, without, to the last where
+// nothing else was asked of the step. nil where the question was another's.
+func toolAnswered(doc *outcome.Run, q *outcome.Question) *outcome.Answered {
+	s := stepIn(doc.Steps, q.Step)
+	if s == nil {
+		return nil
+	}
+	for _, x := range slices.Backward(s.Answers) {
+		if q.Digest == x.Digest || q.Digest == "" && s.Answer == nil {
+			return x
+		}
+	}
+	return nil
 }
 
 // roundAnswered finds what was said of a round of an agent: it stands with the call of the round's planner. nil where the

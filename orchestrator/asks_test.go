@@ -102,6 +102,15 @@ func TestAToolAsksInTheMiddleOfACall(t *testing.T) {
 	require.Len(t, done.Steps[0].Answers, 1)
 	require.Equal(t, "ann", done.Steps[0].Answers[0].By)
 	require.Equal(t, []bool{true, false}, []bool{done.Steps[0].Tries[0].Asked, done.Steps[0].Tries[1].Asked})
+	for _, again := range []*outcome.Question{q, {Run: "r", Step: "a", Kind: outcome.Ask}} {
+		stands, err := s.client.Answer(ctx(t), again, json.RawMessage(`"12A"`), client.Answer{By: "ann"})
+		require.NoError(t, err, "so it is once the run is over")
+		require.Equal(t, done.Steps[0].Answers[0], stands)
+		_, err = s.client.Reject(ctx(t), again, client.Answer{})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+	}
+	_, err = s.client.Answer(ctx(t), &stale, json.RawMessage(`"12A"`), client.Answer{By: "ann"})
+	require.Equal(t, fault.NotFound, fault.CodeOf(err), "%v", err)
 	s.noQuestions()
 	start, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "r"), done.Generation, s.store.Ledger.Shards()))
 	if fault.CodeOf(err) != fault.NotFound { // else it was purged already

@@ -22,6 +22,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/lab/chaos"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/internal/programs"
 )
@@ -32,6 +33,9 @@ var bin string
 func TestMain(m *testing.M) {
 	if text := os.Getenv(serverVariable); text != "" {
 		os.Exit(serve(text))
+	}
+	if chaos.Main() { // an orchestrator that kills itself
+		return
 	}
 	dir, err := os.MkdirTemp("", "stepjet-e2e-")
 	if err == nil {

@@ -55,6 +55,10 @@ var ofInquiries = []mutant{
 		"worker/ask.go", "x.redactor().Text(asks.Question)", "asks.Question", "./worker", "AHandlerAsks",
 	},
 	{
+		"asks-answered-unknown", "once a run is over, what its tool was answered is not found by who answers again",
+		"client/questions.go", "		if q.Digest == x.Digest || q.Digest", "		if q.Digest", "./orchestrator", "AToolAsksInTheMiddle",
+	},
+	{
 		"bridge-asks-declares", "forms are declared in calls of steps that may not ask",
 		"mcp/bridge/inquiry.go", "	if !l.Modern || worker.MayAsk(ctx) == 0 {\n		return", "	if !l.Modern {\n		return", "./mcp/bridge", "MayNotAsk",
 	},
