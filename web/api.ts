@@ -43,11 +43,13 @@ export interface Written { step: string; attempt: number; at: number; end: numbe
 
 export interface Value { text: string; bytes: number; cut?: boolean }
 
+export interface Answered { decision: string; by?: string; reason?: string; at: string }
+
 export interface Detail {
   id: string; tool: string; status: string; attempts?: number; ready?: string; started?: string; ended?: string; decided?: string;
   worker?: string; waiting?: string; error?: Fault; reused?: boolean; arguments?: Value; result?: Value; again?: string;
-  tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number }[];
-  answer?: { decision?: string; by?: string; reason?: string };
+  tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number; asked?: boolean }[];
+  answer?: Answered; answers?: Answered[];
 }
 
 export interface Tool {
@@ -80,7 +82,7 @@ export interface Diagnosis { findings: Finding[]; well: number; at: string }
 
 export interface Question {
   key: string; run: string; tenant: string; generation: number; step: string; number: number; kind: "approval" | "ask"; tool?: string; text?: string;
-  items?: number; revision?: number; round?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;
+  items?: number; revision?: number; round?: number; attempt?: number; by?: string; verified?: boolean; reason?: string; digest: string; since: string; until?: string; on_timeout?: string;
   schema?: Schema; choices?: string[]; arguments?: Value; change?: Value; plan?: Value;
 }
 

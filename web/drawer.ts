@@ -1,5 +1,5 @@
 // What is known of one step.
-import { ask, may, type Detail, type Fault, type Value } from "./api";
+import { ask, may, type Answered, type Detail, type Fault, type Value } from "./api";
 import { effect, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
@@ -40,13 +40,13 @@ function content(m: Shared, d: Detail) {
     ["Waited", d.ready && d.started && duration(span(d.ready, d.started))], ["Executed", d.started && d.ended && duration(span(d.started, d.ended))],
     ["Decided", d.decided && moment(d.decided)], ["Worker", d.worker], ["Attempts", d.attempts ? String(d.attempts) : undefined],
     ["Reused", d.reused && "taken over from the run that this one tries again"],
-    ["Answer", d.answer && [d.answer.decision, d.answer.by && "by " + d.answer.by, d.answer.reason].filter(Boolean).join(" ")],
+    ["Answer", d.answer && said(d.answer)],
   ];
   return [
     h("p", null, badge(d.status), d.status === "asking" && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
     d.error && fault(d.error),
     h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
-    (d.tries?.length ?? 0) > 1 && tries(d),
+    (d.tries?.length ?? 0) > 1 && tries(d), answers(d),
     part("Arguments", d.arguments), part("Result", d.result),
     h("p", { class: "copies" },
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
@@ -74,7 +74,15 @@ function tries(d: Detail) {
     h("tbody", null, d.tries!.map((t) => h("tr", null,
       h("td", null, t.attempt, (t.deliveries ?? 1) > 1 && ` (handed out ${t.deliveries} times)`),
       h("td", null, t.started && t.ended ? duration(Date.parse(t.ended) - Date.parse(t.started)) : "–"),
-      h("td", null, t.worker ?? "–"), h("td", null, t.tool_code || t.code || "succeeded")))));
+      h("td", null, t.worker ?? "–"), h("td", null, t.asked ? "asked a person" : t.tool_code || t.code || "succeeded")))));
+}
+
+const said = (a: Answered) => [a.decision, a.by && "by " + a.by, a.reason].filter(Boolean).join(" ");
+
+// answers shows what people said to a tool that asked in the middle of a call, each question after the other.
+function answers(d: Detail) {
+  return d.answers && h("section", null, h("h3", null, "Answers to its tool"),
+    h("ol", { class: "answers" }, d.answers.map((a) => h("li", null, said(a), " ", h("small", { class: "faint" }, moment(a.at))))));
 }
 
 export function part(name: string, v: Value | undefined, heading: "h2" | "h3" = "h3") {

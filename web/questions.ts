@@ -47,7 +47,7 @@ function row(q: Question): [HTMLElement, () => void] {
   const since = h("td", { class: "when", title: moment(q.since) }), until = h("td", { class: "when", title: q.until && moment(q.until) });
   const e = h("tr", null,
     h("td", { class: "text" }, h("a", { href: questionAddress(q.key, q.step) }, q.text || (q.kind === "ask" ? "A value" : "An approval")), h("small", null, [about(q), q.tool].filter(Boolean).join(" · "))),
-    h("td", null, q.kind === "ask" ? "a value" : "an approval"),
+    h("td", null, q.kind !== "ask" ? "an approval" : q.attempt ? "an answer to its tool" : "a value"),
     h("td", { class: "run" }, h("a", { href: runAddress(q.key, q.step === "=" ? "" : q.step) }, q.run), h("small", null, q.tenant)), since, until);
   return [e, () => {
     since.textContent = duration(now() - Date.parse(q.since));
@@ -81,6 +81,7 @@ function shown(q: Question, stands: { (): string; set(v: string): void }): Child
     h("div", { class: "title" }, h("h1", null, q.text || (q.kind === "ask" ? "A value is asked for" : "An approval is asked for")), badge("asking")),
     h("dl", null,
       fact("Run", h("a", { href: runAddress(q.key) }, q.run)), fact("About", about(q)), fact("Tool", q.tool), fact("Items", q.items),
+      fact("Asked by", q.attempt && `the tool, in the middle of try ${q.attempt}; the answer begins the next`),
       fact("Asked", when(q.since)), fact("Until", q.until && `${moment(q.until)}: ${left(q)}`),
       fact("Wanted by", q.by && q.by + (q.verified ? "" : ", as it says of itself")), fact("Because", q.reason)),
     part("Change", q.change, "h2"), part("What would run", q.plan, "h2"), q.kind === "approval" && !q.arguments && q.step === "=" && !q.revision && h("p", { class: "note" }, "It is about the whole plan: ", h("a", { href: runAddress(q.key) }, "look at its steps"), "."),

@@ -28,6 +28,7 @@ type asking struct {
 	Items      int                  `json:"items,omitempty"`
 	Revision   int                  `json:"revision,omitempty"` // of the amendment that it is about
 	Round      *int                 `json:"round,omitempty"`    // of the agent's round that it is about
+	Attempt    int                  `json:"attempt,omitempty"`  // that ended with it, where the step's tool asks
 	By         string               `json:"by,omitempty"`
 	Verified   bool                 `json:"verified,omitempty"`
 	Reason     string               `json:"reason,omitempty"`
@@ -40,7 +41,8 @@ type asking struct {
 func askingOf(q *outcome.Question) asking {
 	return asking{
 		Key: subjects.NewRun(q.Tenant, q.Run).Key(), Run: q.Run, Tenant: q.Tenant, Generation: q.Generation, Step: q.Step,
-		Number: q.Number, Kind: q.Kind, Tool: q.Tool, Text: q.Text, Items: q.Items, Revision: q.Revision, Round: q.Round, By: q.By,
+		Number: q.Number, Kind: q.Kind, Tool: q.Tool, Text: q.Text, Items: q.Items, Revision: q.Revision, Round: q.Round,
+		Attempt: q.Attempt, By: q.By,
 		Verified: q.Verified, Reason: q.Reason, Digest: q.Digest, Since: q.Since, Until: q.Until, OnTimeout: q.OnTimeout,
 	}
 }

@@ -307,6 +307,37 @@ test("what a plan asks is answered by a choice and by a form", async (t) => {
   assert.deepEqual(page.wrong.filter((text) => !/status of 40[04]/.test(text)), []);
 });
 
+test("what a tool asks in the middle of a call is answered by a form", async (t) => {
+  await stack.submit("seat-1", [{ id: "book", tool: "seats_book", arguments: { flight: "LH 400" } }], "default", { output_steps: ["book"] });
+  const [asked] = (await stack.until("questions?run=default.seat-1", (q) => q.questions.length === 1)).questions;
+  assert.deepEqual([asked.kind, asked.step, asked.tool, asked.attempt], ["ask", "book", "seats_book", 1]);
+  const page = await open(t, "/questions");
+  const row = page.locator("tr", { hasText: "seat-1" });
+  await row.locator("td", { hasText: "an answer to its tool" }).waitFor();
+  await row.locator("small", { hasText: "book · seats_book" }).waitFor();
+  await page.goto(stack.url + run("default.seat-1") + "?step=book");
+  await page.locator(".drawer dd", { hasText: "an answer to its tool" }).waitFor();
+  await page.locator(".drawer a", { hasText: "Answer …" }).click();
+  await page.getByRole("heading", { name: "Which seat shall it be?" }).waitFor();
+  await page.locator("dd", { hasText: "the tool, in the middle of try 1" }).waitFor();
+  await page.getByLabel("Row").fill("12");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".answer .fault", { hasText: "letter" }).waitFor(); // the tool's schema is the judge
+  await page.getByLabel("Letter").selectOption("C");
+  await page.getByLabel("Reason").fill("by the aisle");
+  await page.getByRole("button", { name: "Answer", exact: true }).click();
+  await page.locator(".note", { hasText: "It was answered by local." }).waitFor();
+  await page.getByRole("link", { name: "Follow the run" }).click();
+  await page.locator(".title .badge", { hasText: "succeeded" }).waitFor();
+  await page.goto(stack.url + run("default.seat-1") + "?step=book");
+  const tries = page.locator(".drawer .tries tbody tr");
+  await tries.nth(1).locator("td", { hasText: "succeeded" }).waitFor();
+  await tries.nth(0).locator("td", { hasText: "asked a person" }).waitFor();
+  await page.locator(".drawer .answers li", { hasText: "answered by local by the aisle" }).waitFor();
+  assert.deepEqual(JSON.parse((await stack.ask("runs/default.seat-1/steps/book")).result.text), { flight: "LH 400", hold: "hold 7", seat: { row: 12, letter: "C" } });
+  assert.deepEqual(page.wrong.filter((text) => !/status of 400/.test(text)), []);
+});
+
 test("a plan is rejected as a whole", async (t) => {
   await stack.submit("whole-1", [{ id: "a", tool: "echo", arguments: {} }], "default", { approval: { ask: "Begin at all?" } });
   await stack.until("questions?run=default.whole-1", (q) => q.questions.length === 1);

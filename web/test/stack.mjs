@@ -12,7 +12,9 @@ export class Stack {
   static async start() {
     const s = new Stack();
     s.data = await mkdtemp(join(tmpdir(), "stepjet-ui-"));
-    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "web/test/tools.json")]);
+    const mcp = join(s.data, "mcp.json"); // in its folder, since the lock is written beside it
+    await writeFile(mcp, JSON.stringify({ mcpServers: { seats: { command: process.execPath, args: [join(root, "web/test/seats.mjs")] } } }));
+    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "web/test/tools.json"), "--mcp", mcp]);
     s.process.stderr.pipe(process.stderr);
     const first = await new Promise((done, failed) => {
       let text = "";
