@@ -425,19 +425,29 @@ func (b simBus) PublishMsg(m *nats.Msg) error {
 // traceHandler puts what an orchestrator logs into the trace.
 type traceHandler struct {
 	slog.Handler
-	w    *world
-	name string
+	w     *world
+	name  string
+	attrs []slog.Attr // of the attempt that a log is about
 }
 
 func (h *traceHandler) Enabled(context.Context, slog.Level) bool { return true }
 func (h *traceHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
+	for _, a := range h.attrs {
+		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
+	}
 	r.Attrs(func(a slog.Attr) bool {
 		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
 		return true
 	})
 	h.w.log("%s says: %s%s", h.name, r.Message, b.String())
 	return nil
+}
+
+func (h *traceHandler) WithAttrs(more []slog.Attr) slog.Handler {
+	with := *h
+	with.attrs = slices.Concat(h.attrs, more)
+	return &with
 }
 
 var errCursorLost = errors.New("the cursor was lost")
