@@ -32,13 +32,7 @@ func spent(t *testing.T, tries int, of func()) time.Duration {
 }
 
 // allocated returns how many bytes are allocated meanwhile. Nothing else may run.
-func allocated(of func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	of()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
+func allocated(of func()) uint64 { return allocations(of).bytes }
 
 // TestScopesCostWhatTheirStepsDo: sixteen times as many scopes are about sixteen times the work, whatever becomes of
 // them, and by far not 256 times.
