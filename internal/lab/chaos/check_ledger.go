@@ -12,7 +12,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -73,9 +72,7 @@ func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry, purged
 		one.stop = gjson.GetBytes(e.Data, "reason").Str
 		r.records = append(r.records, one)
 	case subjects.ToldKind:
-		if rec.What != subjects.ToldOutput { // which decides nothing that the reference can't make by itself
-			one.told, one.result.Handle = toldBy(rec, e.Data)
-		}
+		one.told, one.result.Handle = toldBy(rec, e.Data)
 		r.records = append(r.records, one)
 	case subjects.StartKind:
 		r.freeze(e.Data)
@@ -128,48 +125,4 @@ func (r *runView) disturbed() bool {
 		code := x.result.Error.Code
 		return code == fault.WorkerLost || code == fault.OutcomeUnknown || x.overdue()
 	})
-}
-
-// decisions returns the records of a generation, until a time in nanoseconds, as the reference wants them. ok is false where a result
-// lies in a blob, which is not read for this.
-func (r *runView) decisions(generation uint64, until int64) (list []reference.Decided, ok bool) {
-	for _, x := range r.records {
-		if x.rec.Generation != generation || x.at.UnixNano() > until || x.rec.What == subjects.ToldOutput {
-			continue
-		}
-		if x.rec.Kind == subjects.StopKind {
-			list = append(list, reference.Decided{Stop: x.stop})
-			continue
-		}
-		if x.result.Handle != nil {
-			return nil, false
-		}
-		if x.told != nil {
-			list = append(list, *x.told)
-			continue
-		}
-		d := reference.Decided{Step: x.rec.Attempt.Step, ByOwner: x.byOwner(),
-			Reply: reference.Reply{Body: x.result.Body, Text: x.result.Text}}
-		if f := x.result.Error; f != nil {
-			d.Reply.Err = &reference.Err{Code: string(f.Code), Message: f.Message, Retryable: f.Retryable}
-		}
-		list = append(list, d)
-	}
-	return list, true
-}
-
-// toldBy is a record of what a condition or a value came to, as the reference wants it, and where a large value lies.
-func toldBy(rec subjects.Record, body []byte) (*reference.Decided, *outcome.Handle) {
-	failure := func(f *fault.Error) *reference.Err {
-		if f == nil {
-			return nil
-		}
-		return &reference.Err{Code: string(f.Code), Message: f.Message}
-	}
-	if rec.What == subjects.ToldValue {
-		told := wire.ParseToldValue(body, rec.Run, rec.Generation, "", plan.MaxValues)
-		return &reference.Decided{Step: rec.Step, Value: &reference.ToldValue{JSON: told.Value, Err: failure(told.Error)}}, told.Handle
-	}
-	told := wire.ParseTold(body)
-	return &reference.Decided{Step: rec.Step, Told: &reference.Told{Holds: told.Holds, Err: failure(told.Error)}}, nil
 }

@@ -48,6 +48,7 @@ func (c *checker) checkNested(r *runView) {
 	if !r.itemFailed() {
 		c.checkNestedArguments(r, all)
 		c.checkNestedValues(r, all[""])
+		c.checkNestedTold(r, all)
 	}
 }
 

@@ -75,6 +75,9 @@ func (c *checker) checkTold(r *runView) {
 			c.violation("I2", r, "what the %s of step %s came to has two records", x.rec.What, x.rec.Step)
 		}
 		told[key] = true
+		if r.work != nil && !r.tells(x.rec) {
+			c.violation("I8", r, "a record says what the %s of step %s came to, which the plan hasn't got", x.rec.What, x.rec.Step)
+		}
 	}
 }
 
