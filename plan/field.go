@@ -169,6 +169,10 @@ func (p *parser) unknownField(s slip, at place) int {
 			return -1
 		}
 	}
+	if hint := s.inward(); hint != "" {
+		p.fieldProblem(at, name, s.why(), hint)
+		return -1
+	}
 	if meant := text.NearMiss(name, p.known(l)...); meant != "" && !p.refs.lacks(meant) {
 		return p.meantField(s, meant, at)
 	}

@@ -99,6 +99,22 @@ func (s slip) refused() string {
 	return ""
 }
 
+// inward returns the hint for an approval or a condition that stands in a for_each or a repeat, where nobody reads it;
+// empty for anything else, which is ignored as elsewhere.
+func (s slip) inward() string {
+	name := s.name()
+	switch {
+	case s.level != forEachLevel && s.level != repeatLevel, s.refs.language1, s.tape[s.value()].Kind == jsontape.Null:
+	case name == "approval" || slices.Contains(wishes, name):
+		return fmt.Sprintf(`write "approval": true beside %q, in the step`, s.level.name)
+	case name == "if": // of a repeat it is a slip of until
+		return "remove it: " + takesAll + `; whether the step runs at all is for an "if" beside "for_each"`
+	}
+	return ""
+}
+
+const takesAll = "a for_each takes every item of its list; let the step that makes the list leave the others out"
+
 const withoutSteps = `leave "steps" out: the calls are the plan`
 
 // twoForms says what to do with calls beside steps: whichever of them ran, the others would be left out.
@@ -166,7 +182,7 @@ func (s slip) meant(field string) (hint string, read bool) {
 	case field == "on_failure" && s.level == planLevel:
 		return s.onFailure(), false
 	case name == "where" && s.fieldOf(s.object, "for_each") != 0:
-		return "remove it: a for_each takes every item of its list; let the step that makes the list leave the others out", false
+		return "remove it: " + takesAll, false
 	case field == "if" && kind == jsontape.Array && strings.HasPrefix(name, "precondition"):
 		if ids := s.ids(); len(ids) > 0 {
 			return `write "depends_on": [` + strings.Join(ids, ", ") + "]", false

@@ -88,7 +88,8 @@ func toldBy(rec subjects.Record, body []byte) (*reference.Decided, *outcome.Hand
 		return nil, nil
 	case subjects.ToldValue:
 		told := wire.ParseToldValue(body, rec.Run, rec.Generation, "", plan.MaxValues)
-		return &reference.Decided{Step: rec.Step, Value: &reference.ToldValue{JSON: told.Value, Err: failure(told.Error)}}, told.Handle
+		says := &reference.ToldValue{JSON: told.Value, Err: failure(told.Error)}
+		return &reference.Decided{Step: rec.Step, Value: says}, told.Handle
 	}
 	told := wire.ParseTold(body)
 	says := &reference.Told{Holds: told.Holds, Err: failure(told.Error)}
