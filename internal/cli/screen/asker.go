@@ -48,10 +48,11 @@ type Asked struct {
 // Asker asks one question of a run after the other, and passes on what is typed. It owns a goroutine, which Close ends.
 type Asker struct {
 	Asked
-	ctx  context.Context
-	end  context.CancelFunc
-	look chan struct{} // there may be something to ask, or to withdraw
-	ends sync.WaitGroup
+	whole context.Context // an answer that is on its way is told of though Close was called: it may be what ended the run
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
+	look  chan struct{} // there may be something to ask, or to withdraw
+	ends  sync.WaitGroup
 
 	step atomic.Pointer[string] // that is asked about; nil: none is
 
@@ -67,6 +68,7 @@ type Asker struct {
 // Ask begins to ask what a run asks, until Close is called or ctx ends.
 func Ask(ctx context.Context, by Asked) *Asker {
 	p := &Asker{Asked: by, look: make(chan struct{}, 1), dealt: map[string]bool{}}
+	p.whole = ctx
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.ends.Go(p.loop)
 	return p
@@ -242,11 +244,11 @@ func (p *Asker) take(keys []byte) {
 
 // answer passes on what was typed, says what came of it, and reports whether the question is dealt with.
 func (p *Asker) answer(q *outcome.Question, typed string) (dealt bool) {
-	ctx, cancel := p.Patience(p.ctx)
+	ctx, cancel := p.Patience(p.whole)
 	defer cancel()
 	stands, err := p.give(ctx, q, typed)
 	switch {
-	case p.ctx.Err() != nil:
+	case p.whole.Err() != nil:
 		return false
 	case err == nil && stands == nil:
 		p.say("y or n")
