@@ -340,3 +340,46 @@ func TestWhatStandsIsTold(t *testing.T) {
 		require.Equal(t, fault.Conflict, fault.CodeOf(err))
 	}
 }
+
+// TestAnswersFitTheirSchemas: an edit that the tool does not take, and an answer that is none of those asked for, are
+// refused one after the other, decide nothing, and leave the question open.
+func TestAnswersFitTheirSchemas(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	takes := `{"type":"object","properties":{"a":{"type":"integer","maximum":9}},"required":["a"],"additionalProperties":false}`
+	called := make(chan string, 10)
+	s.deploy("v1", takes, `{"type":"object"}`, func(in json.RawMessage) (string, error) {
+		called <- string(in)
+		return `{"r":7}`, nil
+	})
+	r := s.submit(`{"steps":[{"id":"pay","tool":"rd","arguments":{"a":1},"approval":true},
+		{"id":"many","tool":"ask","arguments":{"question":"How many?","schema":{"type":"integer","minimum":3}}},
+		{"id":"which","tool":"ask","arguments":{"question":"Which?","choices":["x",2]}}]}`, "r")
+	pay, many, which := s.asked("r", "pay"), s.asked("r", "many"), s.asked("r", "which")
+	for _, edited := range []string{`{"a":10}`, `{"a":"1"}`, `{}`, `{"a":1,"b":2}`, `{"a":null}`, `5`} {
+		_, err := s.client.Approve(ctx(t), pay, client.Answer{Arguments: json.RawMessage(edited)})
+		require.Equal(t, fault.InvalidArguments, fault.CodeOf(err), "%s: %v", edited, err)
+	}
+	for _, answer := range []string{`2`, `"3"`, `null`, `3.5`, `[3]`} {
+		_, err := s.client.Answer(ctx(t), many, json.RawMessage(answer), client.Answer{})
+		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), "%s: %v", answer, err)
+	}
+	for _, answer := range []string{`"y"`, `"2"`, `["x"]`, `null`} {
+		_, err := s.client.Answer(ctx(t), which, json.RawMessage(answer), client.Answer{})
+		require.Equal(t, fault.InvalidValue, fault.CodeOf(err), "%s: %v", answer, err)
+	}
+	require.Empty(t, called)
+	require.Equal(t, pay, s.asked("r", "pay"), "the question stands as it was")
+	_, err := s.client.Approve(ctx(t), pay, client.Answer{Arguments: json.RawMessage(`{"a":9}`)})
+	require.NoError(t, err)
+	_, err = s.client.Answer(ctx(t), many, json.RawMessage(`3`), client.Answer{})
+	require.NoError(t, err)
+	_, err = s.client.Answer(ctx(t), which, json.RawMessage(`2`), client.Answer{})
+	require.NoError(t, err)
+	o := s.wait(r)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.Equal(t, `3`, result(t, o, "many"))
+	require.Equal(t, `2`, result(t, o, "which"))
+	require.Len(t, called, 1)
+	require.JSONEq(t, `{"a":9}`, <-called)
+}
