@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,6 +38,9 @@ func (c *Client) Questions(ctx context.Context, run string) ([]*outcome.Question
 	}
 	var all []*outcome.Question
 	err := c.store.Archive.Questions(ctx, of, func(q *outcome.Question) { all = append(all, q) })
+	slices.SortFunc(all, func(x, y *outcome.Question) int { // entries are written anew, by an owner that begins, say
+		return cmp.Or(x.Since.Compare(y.Since), cmp.Compare(x.Run, y.Run), cmp.Compare(x.Number, y.Number), cmp.Compare(x.Step, y.Step))
+	})
 	return all, err
 }
 
@@ -103,7 +107,11 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if err != nil {
 			return nil, err
 		}
-		return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+		told := toolAnswered(doc, q)
+		if told == nil || doc.Status != outcome.Running || q.Revision > 0 {
+			return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+		}
+		a.Digest = told.Digest // the owner knows the value that its tool was told, which the document does not
 	}
 	body, err := wire.AnswerRequest{Step: q.Step, Answer: a}.Body()
 	if err != nil {

@@ -93,6 +93,16 @@ func TestAToolAsksInTheMiddleOfACall(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcome.DecisionAnswered, stands.Decision)
 	}
+	for _, again := range []*outcome.Question{q, {Run: "r", Step: "a", Kind: outcome.Ask, Digest: q.Digest}, {Run: "r", Step: "a", Kind: outcome.Ask}} {
+		stands, err := s.client.Answer(ctx(t), again, json.RawMessage(`"12A"`), client.Answer{By: "bob"})
+		require.NoError(t, err, "who answers second is told what stands, with the digest and without")
+		require.Equal(t, []string{outcome.DecisionAnswered, "ann", q.Digest}, []string{stands.Decision, stands.By, stands.Digest})
+		_, err = s.client.Answer(ctx(t), again, json.RawMessage(`"30F"`), client.Answer{By: "bob"})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+		require.ErrorContains(t, err, "answered already by ann")
+		_, err = s.client.Reject(ctx(t), again, client.Answer{})
+		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
+	}
 	s.answered("r", "hold", 1, `"yes"`)
 	o := s.wait(r)
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())

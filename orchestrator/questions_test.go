@@ -41,6 +41,27 @@ func (s *system) noQuestions() {
 	}, patience, 10*time.Millisecond)
 }
 
+// TestTheListOfQuestionsIsOldestFirst, also where an entry was written anew since, as an owner does that begins with it.
+func TestTheListOfQuestionsIsOldestFirst(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, run := range []string{"z", "m", "a"} {
+		s.submit(`{"steps":[{"id":"ask","tool":"ask","arguments":{"question":"Which?"}}]}`, run)
+		s.asked(run, "ask")
+	}
+	for _, run := range []string{"m", "z"} {
+		q := s.asked(run, "ask")
+		require.NoError(t, s.store.Archive.PutQuestion(ctx(t), subjects.NewRun(q.Tenant, q.Run), "", q))
+	}
+	all, err := s.client.Questions(ctx(t), "")
+	require.NoError(t, err)
+	var runs []string
+	for _, q := range all {
+		runs = append(runs, q.Run)
+	}
+	require.Equal(t, []string{"z", "m", "a"}, runs)
+}
+
 const refund = `{"steps":[{"id":"order","tool":"echo","arguments":{"amount":50,"to":"ann"}},
 	{"id":"pay","tool":"echo","arguments":{"amount":"$ref:order.amount"},"approval":{"ask":"Refund ${ref:order.amount} to ${ref:order.to}?"}},
 	{"id":"tell","tool":"echo","arguments":{"paid":"$ref:pay.amount"}}],"output_steps":["pay","tell"]}`
