@@ -187,6 +187,14 @@ func (a *app) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
+// warnings is log, but of a command that somebody sits before: what is wrong is said without --verbose too.
+func (a *app) warnings() *slog.Logger {
+	if a.flags.verbose || a.flags.quiet {
+		return a.log()
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
 // seconds is a flag that holds a duration and says so in the help.
 type seconds = time.Duration
 

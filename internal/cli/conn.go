@@ -56,8 +56,10 @@ func (c *connection) dir() (dir string, named bool) {
 }
 
 // arguments repeats the flags that lead to the same place, for a command that a person may type next.
-func (c *connection) arguments() string {
-	var b strings.Builder
+func (c *connection) arguments() string { return asTyped(c.words()) }
+
+// words are arguments, as a program takes them.
+func (c *connection) words() (all []string) {
 	for _, f := range []struct{ name, value string }{
 		{"url", c.URL}, {"context", c.Context}, {"creds", c.Creds}, {"nkey", c.NKey},
 		{"tls-ca", c.CA}, {"tls-cert", c.Cert}, {"tls-key", c.Key}, {"inbox-prefix", c.InboxPrefix},
@@ -70,7 +72,19 @@ func (c *connection) arguments() string {
 		if strings.Contains(value, "@") { // it may hold a password
 			value = "…"
 		}
-		b.WriteString(" --" + f.name + " " + quote(value))
+		all = append(all, "--"+f.name, value)
+	}
+	return all
+}
+
+// asTyped returns flags and their values as a person types them, each with a space before it.
+func asTyped(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i%2 == 1 {
+			w = quote(w)
+		}
+		b.WriteString(" " + w)
 	}
 	return b.String()
 }
@@ -236,12 +250,15 @@ func (s *session) close() {
 }
 
 // arguments repeats what leads back to this session's runs.
-func (s *session) arguments(a *app) string {
-	args := a.flags.connection.arguments()
+func (s *session) arguments(a *app) string { return asTyped(argumentsOf(a)) }
+
+// argumentsOf are the arguments that lead to the same runs, as a program takes them.
+func argumentsOf(a *app) []string {
+	all := a.flags.connection.words()
 	if a.flags.tenant != "" && a.flags.tenant != a.defaultTenant() {
-		args += " --tenant " + quote(a.flags.tenant)
+		all = append(all, "--tenant", a.flags.tenant)
 	}
-	return args
+	return all
 }
 
 // whenLocal says when a run that this process leaves behind goes on.

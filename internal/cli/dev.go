@@ -160,7 +160,7 @@ func bridged(ctx context.Context, a *app, o bridge.Options) (more func(*worker.W
 	if o.File == "" {
 		return nil, func() {}, nil
 	}
-	o.TrustFirstUse, o.Logger = true, a.log()
+	o.TrustFirstUse, o.Logger = true, a.warnings()
 	b, err := bridge.Open(ctx, o)
 	if err != nil {
 		return nil, nil, err

@@ -181,6 +181,15 @@ func TestDevWithItsOwnTools(t *testing.T) {
 	require.Contains(t, stderr, "joining")
 	require.Equal(t, outcome.Succeeded, decode(t, stdout).Status)
 
+	// What is wrong with servers of MCP is said, as a worker says it.
+	servers := filepath.Join(t.TempDir(), ".mcp.json")
+	require.NoError(t, os.WriteFile(servers, []byte(`{"mcpServers":{"gone":{"command":"/nowhere/at/all"}}}`), 0o600))
+	_, stderr, code = execute(t, folder(t), "", "dev", "--mcp", servers)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, `level=WARN msg="an MCP server can't be reached`)
+	require.Contains(t, stderr, "server=gone")
+	require.Contains(t, stderr, "no tool of the MCP servers")
+
 	require.NoError(t, os.WriteFile(tools, []byte(`{"tools":[{"builtin":"ekko"},{"name":"x"}]}`), 0o600))
 	_, stderr, code = execute(t, folder(t), "", "dev", "--tools", tools)
 	require.Equal(t, 2, code)

@@ -20,8 +20,8 @@ func mcpCommand(a *app) *cobra.Command {
 	c := mcp.Command(mcp.Surroundings{
 		Stdin: a.env.Stdin, Stdout: a.stdout, Work: a.work, Say: a.say, Logger: a.log,
 		Tenant:    func() string { return a.flags.tenant },
-		Arguments: func() string { return (&session{}).arguments(a) },
-		Open:      tenants(a),
+		Arguments: func() []string { return argumentsOf(a) }, Quote: quote,
+		Open: tenants(a),
 	})
 	c.AddCommand(pinCommands(a)...)
 	return c

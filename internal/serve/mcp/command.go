@@ -30,8 +30,10 @@ type Surroundings struct {
 	Say    func(format string, args ...any)
 	// Work wraps what the command does, as all commands' work is.
 	Work func(do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error
-	// Arguments repeats the flags of the command line that lead to the same place, each with a space before it.
-	Arguments func() string
+	// Arguments repeats the flags of the command line that lead to the same place, and their values.
+	Arguments func() []string
+	// Quote makes a word fit for a shell.
+	Quote func(string) string
 }
 
 type flags struct {

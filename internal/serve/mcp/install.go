@@ -46,6 +46,22 @@ Nothing is written: put it into the file that is named on standard error.`,
 	return c
 }
 
+// line is a command as a person types it: what a shell would take for more than a word is quoted.
+func (s Surroundings) line(command string, args []string) string {
+	words := append([]string{command}, args...)
+	for i, w := range words {
+		if strings.IndexFunc(w, func(r rune) bool { return !plain(r) }) >= 0 {
+			words[i] = s.Quote(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plain reports whether no shell sees more than a letter in it.
+func plain(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:", r)
+}
+
 func (s Surroundings) install(name, expose string) error {
 	for _, c := range clients {
 		if c.name != name {
@@ -59,7 +75,7 @@ func (s Surroundings) install(name, expose string) error {
 			Type    string   `json:"type,omitempty"`
 			Command string   `json:"command"`
 			Args    []string `json:"args"`
-		}{Command: command, Args: append([]string{"mcp"}, strings.Fields(s.Arguments())...)}
+		}{Command: command, Args: append([]string{"mcp"}, s.Arguments()...)}
 		if c.typed {
 			entry.Type = "stdio"
 		}
@@ -70,7 +86,7 @@ func (s Surroundings) install(name, expose string) error {
 		enc := json.NewEncoder(s.Stdout)
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
-		s.Say("into %s", strings.ReplaceAll(c.file, "COMMAND", command+" "+strings.Join(entry.Args, " ")))
+		s.Say("into %s", strings.ReplaceAll(c.file, "COMMAND", s.line(command, entry.Args)))
 		return enc.Encode(doc)
 	}
 	var names []string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,10 +23,18 @@ import (
 // command is the command with nothing around it.
 func command(t *testing.T, out *bytes.Buffer, args ...string) error {
 	t.Helper()
+	return saying(t, out, &bytes.Buffer{}, args...)
+}
+
+// saying is the command, and what it says beside its result.
+func saying(t *testing.T, out, said *bytes.Buffer, args ...string) error {
+	t.Helper()
 	c := Command(Surroundings{
 		Stdin: bytes.NewReader(nil), Stdout: out, Tenant: func() string { return "default" },
-		Logger: func() *slog.Logger { return slog.New(slog.DiscardHandler) }, Say: func(string, ...any) {},
-		Arguments: func() string { return " --url nats://host" },
+		Logger:    func() *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Say:       func(format string, a ...any) { fmt.Fprintf(said, format, a...) },
+		Quote:     func(s string) string { return "<" + s + ">" },
+		Arguments: func() []string { return []string{"--url", "nats://host", "--data", "/a folder"} },
 		Work:      func(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error { return do },
 		Open: func(context.Context, string, files.Tenant) (*client.Client, func(), error) {
 			return nil, nil, errors.New("nothing is opened")
@@ -43,8 +52,8 @@ func TestWhatAClientsConfigurationSays(t *testing.T) {
 	for client, key := range map[string]string{
 		"claude-desktop": "mcpServers", "claude-code": "mcpServers", "cursor": "mcpServers", "vscode": "servers",
 	} {
-		var out bytes.Buffer
-		require.NoError(t, command(t, &out, "install", client, "--expose", "web_*"))
+		var out, said bytes.Buffer
+		require.NoError(t, saying(t, &out, &said, "install", client, "--expose", "seats_*,book"))
 		var doc map[string]map[string]struct {
 			Type    string
 			Command string
@@ -53,7 +62,10 @@ func TestWhatAClientsConfigurationSays(t *testing.T) {
 		require.NoError(t, json.Unmarshal(out.Bytes(), &doc))
 		entry := doc[key]["stepjet"]
 		assert.Equal(t, self, entry.Command)
-		assert.Equal(t, []string{"mcp", "--url", "nats://host", "--expose", "web_*"}, entry.Args)
+		assert.Equal(t, []string{"mcp", "--url", "nats://host", "--data", "/a folder", "--expose", "seats_*,book"}, entry.Args)
+		if client == "claude-code" {
+			assert.Contains(t, said.String(), self+" mcp --url nats://host --data </a folder> --expose <seats_*,book>", "a shell takes it as it is")
+		}
 		assert.Equal(t, client == "vscode", entry.Type == "stdio")
 	}
 	assert.Equal(t, fault.InvalidConfig, fault.CodeOf(command(t, &bytes.Buffer{}, "install", "emacs")))
