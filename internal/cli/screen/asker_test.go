@@ -36,7 +36,7 @@ func TestTheAnswerThatEndsTheRunIsTold(t *testing.T) {
 		p := &Asker{whole: whole, ctx: ctx, Asked: Asked{
 			By: "ann", Board: lastWord{over: over},
 			Screen:   New(&shown, false, func() (int, int) { return 80, 24 }),
-			Patience: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
+			Patience: context.WithCancel,
 			Stands:   func(a *outcome.Answered) string { return a.Decision + " by " + a.By },
 			Bold:     func(s string) string { return s },
 		}}
