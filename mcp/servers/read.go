@@ -26,6 +26,7 @@ type reader struct {
 // read takes the forms of Claude Desktop and Claude Code ("mcpServers") and of VS Code ("servers"). What else stands
 // beside these is of their own, and left alone.
 func (r *reader) read(raw []byte) {
+	raw = jsonfile.Uncommented(raw) // VS Code's may have comments
 	if !r.problems.WellFormed(raw) {
 		return
 	}

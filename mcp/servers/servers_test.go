@@ -38,7 +38,9 @@ func TestForms(t *testing.T) {
 	for name, raw := range map[string]string{
 		"Claude Desktop": `{"globalShortcut":"x","mcpServers":{"files":{"command":"node","args":["s.js","/tmp"],"env":{"A":"b"}},"web":{"type":"http","url":"https://a.example/mcp","headers":{"X-K":"s3cret"}}}}`,
 		"Claude Code":    `{"mcpServers":{"files":{"type":"stdio","command":"${NODE:-node}","args":["s.js","${ROOT:-/tmp}"],"env":{"A":"${EMPTY:-b}"}},"web":{"type":"http","url":"${BASE:-https://a.example}/mcp","headers":{"x-k":"${TOKEN}"}}}}`,
-		"VS Code":        `{"inputs":[],"servers":{"files":{"type":"stdio","command":"node","args":["s.js","/tmp"],"env":{"A":"b"},"cwd":"${workspaceFolder}"},"web":{"url":"https://a.example/mcp","headers":{"X-K":"${env:TOKEN}"}}}}`,
+		"with comments": "{ // é\n\"inputs\": [/* none */], \"servers\": {\"files\": {\"command\": \"node\", \"args\": [\"s.js\", \"/tmp\",], \"env\": {\"A\": \"b\"}, /* in */ \"cwd\": \"/work\"},\n" +
+			"\t// \"off\": {},\n\"web\": {\"url\": \"https://a.example/mcp\", \"headers\": {\"X-K\": \"${TOKEN}\",},},}, // the end\n}",
+		"VS Code": `{"inputs":[],"servers":{"files":{"type":"stdio","command":"node","args":["s.js","/tmp"],"env":{"A":"b"},"cwd":"${workspaceFolder}"},"web":{"url":"https://a.example/mcp","headers":{"X-K":"${env:TOKEN}"}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +148,7 @@ func TestProblems(t *testing.T) {
 		"/mcpServers/h/x-stepjet/context", "/mcpServers/h/x-stepjet/tools/t/x-orchestration/mode", "/mcpServers/h/x-stepjet/tools/u/x-orchestration", "/mcpServers/h/x-stepjet/tools/v/tenants/0",
 		"/mcpServers/i/x-stepjet/exclude",
 	}, places)
-	for _, raw := range []string{`{`, `[]`, `{}`, `{"mcpServers":{}}`, `{"mcpServers":{"a":1}}`, `{"mcpServers":{"a":{"command":"x"}},"servers":{}}`} {
+	for _, raw := range []string{`{`, `[]`, `{}`, `{"mcpServers":{"a":{"command":"x"},,}}`, `{"mcpServers":{}} /*`, `{"mcpServers":{}}`, `{"mcpServers":{"a":1}}`, `{"mcpServers":{"a":{"command":"x"}},"servers":{}}`} {
 		_, err := parse([]byte(raw), "/", someEnvironment)
 		require.ErrorAs(t, err, &problems, raw)
 	}
