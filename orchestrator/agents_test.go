@@ -65,7 +65,7 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 
 	put = s.agent("careful", "", `{"planner":{"tool":"echo"},"approval":"plan","tools":["echo"]}`)
 	require.Equal(t, []string{wire.LanguageTwo, wire.ApprovedRounds, wire.Agents}, put.Needs)
-	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true"}],"tools":["progress"]}}`))
+	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true","else":"ask"}],"tools":["progress"]}}`))
 	require.ErrorContains(t, err, "does not run agents with")
 }
 

@@ -29,10 +29,14 @@ export function writing(model: Signal<Model | null>, changed: Signal<number>, ch
     came.set(came.peek() + 1);
   };
   const one = (step: string) => {
-    const m = model.peek(), i = m?.rows.get(step);
+    const name = () => { // what it is called is known once the run's steps have it
+      changed();
+      const m = model(), i = m?.rows.get(step);
+      return i === undefined ? step : m!.label(i);
+    };
     const text = h("pre", { tabindex: 0 }, () => (came(), texts.get(step)?.text ?? ""));
     effect(() => (came(), (text.scrollTop = text.scrollHeight)));
-    return h("article", null, h("h2", null, h("button", { class: "link", onclick: () => choose(step) }, i === undefined ? step : m!.label(i)), " writes"), text);
+    return h("article", null, h("h2", null, h("button", { class: "link", onclick: () => choose(step) }, name), " writes"), text);
   };
   const shown = () => steps() && h("section", { class: "writing", "aria-label": "What models write" }, steps().split("\n").map(one));
   return { take, shown };

@@ -22,7 +22,7 @@ func TestNewerVersionIsLeft(t *testing.T) {
 	w.worker(Config{Slots: 1}, counter("count", &calls))
 	newer, known := w.attempt("count", "r", "newer"), w.attempt("count", "r", "known")
 	h := w.header(newer).Header()
-	h[subjects.HeaderVersion] = []string{"4"}
+	h[subjects.HeaderVersion] = []string{"9"} // that nobody knows yet
 	w.send(kv.Dispatch{Attempt: newer, Shard: w.shard("count"), Header: h, Body: []byte(`{}`)})
 	w.eventually(func() bool { return w.logs.count("newer version") >= 2 }, "not delivered and redelivered")
 	w.dispatch(known, `{}`)
