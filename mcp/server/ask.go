@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/mcp/task"
 	"github.com/stepjet/stepjet/outcome"
 )
@@ -60,17 +61,36 @@ func waitingFor(all []*outcome.Question) []any {
 	return said
 }
 
-// request is a question as a client is asked to put it to its user.
-func request(q *outcome.Question) *mcp.ElicitParams {
+// request is a question as a client is asked to put it to its user, with why the answer before was refused; nil: there
+// was none.
+func request(q *outcome.Question, why error) *mcp.ElicitParams {
 	f := task.FormOf(q)
+	if why != nil {
+		f.Message = "Not taken: " + reason(why) + "\n\n" + f.Message
+	}
 	return &mcp.ElicitParams{Mode: "form", Message: f.Message, RequestedSchema: f.Schema}
 }
 
-// requests are questions as a client is asked to put them to its user, by their keys.
-func requests(asked []*outcome.Question) mcp.InputRequestMap {
+// mostReason bounds what a person is told of why an answer was refused, in bytes.
+const mostReason = 512
+
+// reason says why an answer was refused. It may quote the answer, so it is made fit to be shown.
+func reason(err error) string { return text.OneLine(text.Clip(fault.As(err).Message, mostReason)) }
+
+// refused reports whether an answer was none that its question takes, so that the person may mend it.
+func refused(err error) bool {
+	switch fault.CodeOf(err) {
+	case fault.InvalidValue, fault.InvalidArguments, fault.TooLarge:
+		return true
+	}
+	return false
+}
+
+// requests are questions as a client is asked to put them to its user, by their keys, and why their answers were refused.
+func requests(asked []*outcome.Question, why map[string]error) mcp.InputRequestMap {
 	all := mcp.InputRequestMap{}
 	for _, q := range asked {
-		all[keyOf(q)] = request(q)
+		all[keyOf(q)] = request(q, why[keyOf(q)])
 	}
 	return all
 }

@@ -24,8 +24,10 @@ type call struct {
 	run    string // the run's id
 	// named says that the caller named the run: it goes on when the caller leaves.
 	named bool
-	mode  taskMode
-	hold  time.Duration
+	// refused counts the times that answers to what the call asked were refused.
+	refused int
+	mode    taskMode
+	hold    time.Duration
 }
 
 // taskMode is when a call answers with a task instead of its result, to a client that knows tasks.
@@ -85,23 +87,11 @@ func (c *call) mine(ctx context.Context) ([]*outcome.Question, error) {
 // stateFor is how long the answers to what a call asked are taken.
 const stateFor = 10 * time.Minute
 
-// inputRequired answers a call with what its run asks; the client calls again with the answers.
-func (c *call) inputRequired(asked []*outcome.Question) *mcp.CallToolResult {
+// inputRequired answers a call with what its run asks, and why answers were refused; the client calls again with the
+// answers.
+func (c *call) inputRequired(asked []*outcome.Question, why map[string]error) *mcp.CallToolResult {
 	state := c.states.Seal(task.State{
-		Run: c.run, Kind: c.kind, Arguments: c.digest(), Until: time.Now().Add(stateFor), Named: c.named,
+		Run: c.run, Kind: c.kind, Arguments: c.digest(), Until: time.Now().Add(stateFor), Named: c.named, Refused: c.refused,
 	}, c.caller.owner())
-	return &mcp.CallToolResult{InputRequests: requests(asked), RequestState: state}
-}
-
-// elicit asks the client's user in the middle of a call.
-func (c *call) elicit(ctx context.Context, q *outcome.Question) error {
-	said, err := c.req.Session.Elicit(ctx, request(q))
-	if err != nil {
-		return nil // a client that can't ask now: the run waits for another
-	}
-	f, err := filledBy(said)
-	if err != nil {
-		return err
-	}
-	return c.runs.reply(ctx, c.caller, q, f)
+	return &mcp.CallToolResult{InputRequests: requests(asked, why), RequestState: state}
 }

@@ -20,3 +20,16 @@ func (s *Server) Sessions() (n int) {
 	}
 	return n
 }
+
+// Forms counts the forms that are open in sessions of the server's own tenant.
+func (s *Server) Forms() (n int) {
+	s.mu.Lock()
+	t := s.tenants[s.cfg.Tenant]
+	s.mu.Unlock()
+	t.forms.mu.Lock()
+	defer t.forms.mu.Unlock()
+	for _, all := range t.forms.of {
+		n += len(all.forms)
+	}
+	return n
+}

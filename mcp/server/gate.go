@@ -65,6 +65,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Accel-Buffering", "no") // streams are of no use to one who gets them at the end
 	version := r.Header.Get("Mcp-Protocol-Version")
 	if version < stateless {
+		if r.Method == http.MethodDelete {
+			defer t.forms.leave(r.Header.Get("Mcp-Session-Id"), who)()
+		}
 		g.older.ServeHTTP(w, r.WithContext(withTenant(r.Context(), t)))
 		return
 	}

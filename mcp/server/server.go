@@ -64,7 +64,10 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { s.life.closing.Store(true) })
+	stop := context.AfterFunc(ctx, func() {
+		s.life.closing.Store(true)
+		t.forms.stop()
+	})
 	defer stop()
 	return t.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 }

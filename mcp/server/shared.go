@@ -25,6 +25,7 @@ type shared struct {
 	states task.Keys // seal what a call asked
 	runs   *runs
 	tasks  *tasks
+	forms  *forms
 }
 
 // who returns who calls: whom the token names, or whoever may call without one.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/mcp/content"
+	"github.com/stepjet/stepjet/outcome"
 )
 
 // planOf divides the arguments of execute_tool_plan into the name of the run and the plan.
@@ -101,11 +103,19 @@ func (c *call) goOn(ctx context.Context) (*mcp.CallToolResult, error) {
 	if !ok || state.Arguments != c.digest() || state.Kind != c.kind {
 		return nil, invalidParams(unknownHandle)
 	}
-	c.run, c.named = state.Run, state.Named
+	c.run, c.named, c.refused = state.Run, state.Named, state.Refused
+	why := map[string]error{}
 	for key, response := range c.req.Params.InputResponses {
 		err := c.runs.answer(ctx, c.caller, c.run, key, func() (filled, error) { return elicited(response) })
-		if err != nil {
+		if refused(err) {
+			why[key] = err
+		} else if err != nil {
 			return failed(err)
+		}
+	}
+	if len(why) > 0 {
+		if res, err := c.askAgain(ctx, why); res != nil || err != nil {
+			return res, err
 		}
 	}
 	r, err := c.runs.client.Attach(c.run)
@@ -113,4 +123,21 @@ func (c *call) goOn(ctx context.Context) (*mcp.CallToolResult, error) {
 		return failed(err)
 	}
 	return c.await(ctx, r)
+}
+
+// askAgain answers a call with the questions whose answers were refused, by their keys; nil where none of them is asked
+// any more.
+func (c *call) askAgain(ctx context.Context, why map[string]error) (*mcp.CallToolResult, error) {
+	asked, err := c.mine(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	asked = slices.DeleteFunc(asked, func(q *outcome.Question) bool { return why[keyOf(q)] == nil })
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	if c.refused++; c.refused >= mostAsked {
+		return c.stillRunning(ctx, why[keyOf(asked[0])])
+	}
+	return c.inputRequired(asked, why), nil
 }

@@ -140,7 +140,7 @@ func (t *tasks) addRequests(ctx context.Context, who Principal, run string, now 
 		return err
 	}
 	now.Status = task.InputRequired
-	now.InputRequests, err = json.Marshal(requests(asked))
+	now.InputRequests, err = json.Marshal(requests(asked, nil))
 	return err
 }
 

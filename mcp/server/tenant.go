@@ -35,6 +35,7 @@ func newTenant(cfg *Config, l *life, states task.Keys, name string) *tenant {
 	t.runs = &runs{most: cfg.MaxResult}
 	t.tasks = &tasks{runs: t.runs, keys: cfg.Keys, retention: cfg.Retention}
 	t.cfg, t.life, t.states = cfg, l, states
+	t.forms = newForms(cfg, l, t.runs)
 	t.shelf.index = search.New(nil)
 	capabilities := &mcp.ServerCapabilities{}
 	capabilities.AddExtension(task.Extension, nil)
@@ -48,6 +49,7 @@ func newTenant(cfg *Config, l *life, states task.Keys, name string) *tenant {
 	t.tasks.offer(t.mcp)
 	t.addResources()
 	t.mcp.AddReceivingMiddleware(t.middleware)
+	t.mcp.AddSendingMiddleware(overhear)
 	return t
 }
 
@@ -229,6 +231,8 @@ func (t *tenant) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if !offered(method) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method " + method + " is not offered"}
 		}
+		t.forms.heard(req.GetSession())
+		defer t.forms.heard(req.GetSession())
 		who := t.who(req.GetExtra())
 		ctx = context.WithValue(ctx, callerKey{}, who)
 		if method != "tools/call" {

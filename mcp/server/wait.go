@@ -42,6 +42,9 @@ func (c *call) await(ctx context.Context, r *client.Run) (*mcp.CallToolResult, e
 	for {
 		select {
 		case e := <-w.over:
+			if e.err == nil && w.form != nil {
+				w.form.end() // nobody is asked any more
+			}
 			w.rest()
 			return c.finish(ctx, e)
 		case e := <-w.events:
@@ -54,14 +57,17 @@ func (c *call) await(ctx context.Context, r *client.Run) (*mcp.CallToolResult, e
 				return res, nil
 			}
 		case err := <-w.answered:
-			if w.asking = ""; err != nil {
+			w.asking, w.form = "", nil
+			if refused(err) {
+				return c.stillRunning(ctx, err)
+			} else if err != nil {
 				return failed(err)
 			}
 		case <-enough.C:
 			if handle {
 				return c.handOut(ctx)
 			}
-			return c.stillRunning(ctx)
+			return c.stillRunning(ctx, nil)
 		case <-ctx.Done():
 			c.leave()
 			return failed(context.Cause(ctx))
@@ -80,11 +86,15 @@ func (c *call) finish(ctx context.Context, e ended) (*mcp.CallToolResult, error)
 	return failed(e.err)
 }
 
-// stillRunning is what a caller gets who can't wait any longer.
-func (c *call) stillRunning(ctx context.Context) (*mcp.CallToolResult, error) {
+// stillRunning is what a caller gets who can't wait any longer, with why the last answer to what the run asks was
+// refused; nil: it is not asked again for that.
+func (c *call) stillRunning(ctx context.Context, why error) (*mcp.CallToolResult, error) {
 	doc := map[string]any{
 		"run": c.run, "status": outcome.Running,
 		"next": `call ` + getResult + ` with {"run": "` + c.run + `"} for the rest`,
+	}
+	if why != nil {
+		doc["refused"] = reason(why)
 	}
 	if run, err := c.runs.document(ctx, c.run); err == nil {
 		if run.Status != outcome.Running && run.Outcome != nil {
@@ -117,7 +127,9 @@ type waiting struct {
 
 	progress progress
 	asks     bool              // a step waits for a person
-	asking   string            // the question that the client's user has before them, in an open call
+	asking   string            // the question that the client's user has before them
+	form     *form             // its form
+	own      []*form           // those that this call has opened
 	put      map[string]string // the questions that were put, and left open
 }
 
@@ -144,6 +156,14 @@ func newWaiting(ctx context.Context, c *call, r *client.Run) *waiting {
 }
 
 func (w *waiting) stop() {
+	if w.ctx.Err() != nil { // the client cancelled the call
+		for _, f := range w.own {
+			f.end()
+		}
+	}
+	if w.form != nil {
+		w.form.carrier.CompareAndSwap(&w.ctx, nil) // it stays open
+	}
 	w.end()
 	w.look.Stop()
 	w.beat.Stop()
@@ -224,7 +244,13 @@ func (w *waiting) tick(handle bool) *mcp.CallToolResult {
 		return nil // another look will tell; the wait has its bound
 	}
 	if w.c.req.ProtocolVersion() >= stateless {
-		return w.c.inputRequired(asked)
+		return w.c.inputRequired(asked, nil)
+	}
+	for _, q := range asked {
+		if w.c.forms.has(w.c, q) { // another call has shown it, or it was shown before
+			w.ask(q)
+			return nil
+		}
 	}
 	for _, q := range asked {
 		if _, there := w.put[keyOf(q)]; !there {
@@ -235,11 +261,24 @@ func (w *waiting) tick(handle bool) *mcp.CallToolResult {
 	return nil
 }
 
-// ask puts a question to the client's user while the call is open, as versions with sessions do.
+// ask puts a question to the client's user, as versions with sessions do, or waits for the form that is before them.
 func (w *waiting) ask(q *outcome.Question) {
-	w.asking = keyOf(q)
+	f, fresh := w.c.forms.open(&w.ctx, w.c, q)
+	if f == nil {
+		return // another look may find room
+	}
+	if fresh {
+		w.own = append(w.own, f)
+	}
+	w.asking, w.form = keyOf(q), f
 	w.put[w.asking] = ""
-	go func() { w.answered <- w.c.elicit(w.ctx, q) }()
+	go func() {
+		select {
+		case <-f.done:
+			w.answered <- f.err
+		case <-w.ctx.Done():
+		}
+	}()
 }
 
 // handOut answers a call with a task.

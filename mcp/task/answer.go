@@ -131,6 +131,9 @@ func same(a, b json.RawMessage) bool {
 
 func readAnswer(q *outcome.Question, content json.RawMessage, fields map[string]json.RawMessage) (Reply, error) {
 	if flat(q.Schema) {
+		if len(content) == 0 { // a form of which nothing has to be filled in
+			content = json.RawMessage("{}")
+		}
 		return Reply{Verdict: Answer, Value: content}, nil
 	}
 	raw, there := fields[answerField]

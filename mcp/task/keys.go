@@ -81,6 +81,8 @@ type State struct {
 	Until time.Time `json:"u"`
 	// Named says that the caller named the run, so that it goes on when the caller leaves.
 	Named bool `json:"n,omitempty"`
+	// Refused counts the times that answers to what the call asked were refused.
+	Refused int `json:"f,omitempty"`
 }
 
 // Seal encrypts a state for its owner with the first key; there has to be one.

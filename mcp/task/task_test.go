@@ -198,6 +198,7 @@ func TestWhatAFilledInFormSays(t *testing.T) {
 		{"a choice", "accept", `{"answer":"7"}`, choices, task.Reply{Verdict: task.Answer, Value: raw(`7`)}},
 		{"a choice of an object", "accept", `{"answer":"{\"a\":1}"}`, choices, task.Reply{Verdict: task.Answer, Value: raw(`{"a":1}`)}},
 		{"an object", "accept", `{"age":30}`, object, task.Reply{Verdict: task.Answer, Value: raw(`{"age":30}`)}},
+		{"nothing of an object", "accept", ``, object, task.Reply{Verdict: task.Answer, Value: raw(`{}`)}},
 		{"a list", "accept", `{"answer":"[\"a\"]"}`, nested, task.Reply{Verdict: task.Answer, Value: raw(`["a"]`)}},
 		{"a number", "accept", `{"answer":3.50}`, number, task.Reply{Verdict: task.Answer, Value: raw(`3.50`)}},
 		{"a text", "accept", `{"answer":"blue"}`, free, task.Reply{Verdict: task.Answer, Value: raw(`"blue"`)}},
