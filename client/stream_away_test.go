@@ -105,16 +105,16 @@ func (h hears) Handle(_ context.Context, r slog.Record) error {
 // TestOutageInMidStream: the text waits until somebody answers, for as long as its run is open.
 func TestOutageInMidStream(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	stack, err := dev.Start(ctx, dev.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
+	stack, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	t.Cleanup(stack.Stop)
-	withTools(ctx, t, stack)
+	withTools(t.Context(), t, stack)
 	address := stack.URL()[len("nats://"):]
 	for run, openFor := range map[string]time.Duration{"waits": time.Minute, "late": time.Second} {
 		t.Run(run, func(t *testing.T) {
 			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), patience) // from where it begins: others may go first
+			t.Cleanup(cancel)
 			again := hears{slog.DiscardHandler, "nobody takes what is written of a plan; it is sent again", make(chan struct{}, 1)}
 			c := layCable(t, address)
 			nc, err := nats.Connect("nats://secret@"+c.listener.Addr().String(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
