@@ -24,8 +24,19 @@ type spoken struct {
 	numbers  map[string]bool // calls whose result has to be a number, by id
 }
 
-// misfit is the error of a call that returned a text for a number. Its message is the machine's, as it stands.
-const misfit = "what was returned does not fit the schema of the state: †state.n must be a number, not a string: \"text\""
+// misfit is the message of the error of a call that returned something else than a number, as the machine words it.
+func misfit(body []byte) string {
+	kind := "a string"
+	if body[0] == '{' { // a forger's
+		kind = "an object"
+	}
+	return fmt.Sprintf("what was returned does not fit the schema of the state: †state.n must be a number, not %s: %s", kind, body)
+}
+
+// fits reports whether the result of a call may stand in the state.
+func (x *truth) fits(step string, body []byte) bool {
+	return x.spoken == nil || !x.spoken.numbers[step] || len(body) == 0 || body[0] != '"' && body[0] != '{'
+}
 
 // newSpoken makes up a plan of the dialect: branches, alternatives, errors as data, and in worlds where all results are
 // small a schema.
@@ -102,10 +113,10 @@ func (x *truth) text() []byte {
 
 // misfits returns why the success of a call is none: it does not fit the schema of the state.
 func (x *truth) misfits(step string, r *wire.Result) *fault.Error {
-	if x.spoken == nil || !x.spoken.numbers[step] || r.Error != nil || !strings.HasPrefix(string(r.Body), `"`) {
+	if r.Error != nil || x.fits(step, r.Body) {
 		return nil
 	}
-	err := fault.New(fault.StateInvalid, "%s", misfit)
+	err := fault.New(fault.StateInvalid, "%s", misfit(r.Body))
 	err.Retryable = false
 	return err
 }
@@ -115,8 +126,8 @@ func (t *truths) behaviour(x *truth) reference.Behaviour {
 	c := t.cases[x.digest]
 	return func(step, name string, args []byte, attempt int) reference.Reply {
 		r := c.Call(step, name, args, attempt)
-		if x.spoken != nil && x.spoken.numbers[step] && r.Err == nil && strings.HasPrefix(string(r.Body), `"`) {
-			r = reference.Reply{Err: &reference.Err{Code: string(fault.StateInvalid), Message: misfit}}
+		if r.Err == nil && !x.fits(step, r.Body) {
+			r = reference.Reply{Err: &reference.Err{Code: string(fault.StateInvalid), Message: misfit(r.Body)}}
 		}
 		return r
 	}

@@ -82,7 +82,10 @@ func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 	if a.Number > x.most(a.Step, step) {
 		return
 	}
-	err := wire.AboveRun(e.Header, 1)
+	err, why := wire.AboveRun(e.Header, 1), "a forged record of another version"
+	if err == nil {
+		err, why = x.misfits(a.Step, &wire.Result{Body: e.Data}), "a forged record that does not fit the state"
+	}
 	x.disturbed = true
 	if !x.out[a.Step][a.Number] { // nobody can tell from outside when it counts
 		x.early = true
@@ -96,7 +99,7 @@ func (t *truths) forged(rec subjects.Record, e *kv.Entry) {
 	x.final[a.Step], x.succeeded[a.Step] = true, err == nil
 	d := reference.Decided{Step: a.Step, Reply: reference.Reply{Body: e.Data}}
 	if err != nil {
-		t.w.stats["a forged record of another version decided an attempt"]++
+		t.w.stats[why+" decided an attempt"]++
 		_, _, isItem := subjects.SplitItem(a.Step)
 		x.hinted = x.hinted || isItem
 		d.Reply = reference.Reply{Err: &reference.Err{Code: string(err.Code), Message: err.Message}}
