@@ -124,7 +124,7 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 var simScript = []string{
 	`{"steps":[{"id":"x","tool":"opener/a","arguments":{"n":%d}},{"id":"z","tool":"late","arguments":{"n":1},"depends_on":["v"]},{"id":"v","value":1}]}`,
 	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"},
-		{"id":"w","tool":"opener/a","arguments":{"n":3}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":3}},
+		{"id":"w","tool":"opener/a","arguments":{"n":103}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":103}},
 		{"id":"g","tool":"opener/a","for_each":{"in":[1,2]},"arguments":{"i":"$ref:item"}},
 		{"id":"c","tool":"clerk.0/a","for_each":{"in":[1,2,3]}},{"id":"d","tool":"clerk.0/a","depends_on":["y"]},{"id":"e","tool":"clerk.0/a","arguments":{"after":"$ref:c"}}]}`,
 	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r%[1]d.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,

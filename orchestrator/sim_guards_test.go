@@ -9,7 +9,7 @@ import (
 )
 
 // In two of five worlds the agent has guards: one on calls, which does not let an item of its second round pass, and one on
-// results, which does not let what a call of its second round returns pass.
+// results, which does not let what a call of its second round returns pass: a number that is no agent's input.
 
 // guards reports whether this is such a world.
 func (w *world) guards() bool { return w.seed%5 < 2 }
@@ -18,7 +18,7 @@ func (w *world) simGuards() string {
 	if !w.guards() {
 		return "null"
 	}
-	return `[{"on":"call","when":"$args.i != 2"},{"on":"result","when":"$tool != 'opener/a' or $result.n != 3"}]`
+	return `[{"on":"call","when":"$args.i != 2"},{"on":"result","when":"$tool != 'opener/a' or $result.n != 103"}]`
 }
 
 // guardedDispatched checks that nothing is handed to a worker that a guard does not let pass, nor what waits for such.
