@@ -107,10 +107,15 @@ func (r *run) person(i, k int) string {
 // asksEach is whether the items of a step may each wait for a person.
 func (r *run) asksEach(i int) bool {
 	s := &r.plan.Steps[i]
-	if !s.ForEach || s.Value || s.Approval != nil && s.Approval.All {
+	switch {
+	case !s.ForEach || s.Value:
+		return false
+	case r.contracts[s.Tool].Asks: // its worker does so by itself, whomever the plan asks about all of them
+		return true
+	case s.Approval != nil && s.Approval.All:
 		return false
 	}
-	return s.Tool == askTool || s.Approval != nil || r.contracts[s.Tool].Approval != "" || r.contracts[s.Tool].Asks
+	return s.Tool == askTool || s.Approval != nil || r.contracts[s.Tool].Approval != ""
 }
 
 // asked returns the question that is open at a call; "" for none.
