@@ -89,6 +89,17 @@ func (w *world) processWorker() (*exec.Cmd, *logBook) {
 	return cmd, said
 }
 
+// halt returns once the process stands still. The signal is only asked for when it is sent: on a busy machine the
+// process can still take a step and execute it before its threads come to it.
+func (w *world) halt(cmd *exec.Cmd) {
+	w.t.Helper()
+	require.NoError(w.t, cmd.Process.Signal(syscall.SIGSTOP))
+	var status syscall.WaitStatus
+	_, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+	require.NoError(w.t, err)
+	require.True(w.t, status.Stopped(), "the process has ended")
+}
+
 // doubts is what is logged of a delivery that is not trusted.
 const doubts = "a delivery may be older than its lease"
 
@@ -126,7 +137,7 @@ func TestAStoppedProcessExecutesNothingStale(t *testing.T) {
 	var many []subjects.Attempt
 	for round := 0; ; round++ { // until its requests live for long enough to be given all
 		stopped = time.Now()
-		require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+		w.halt(cmd)
 		one = w.attempt("one", "r", fmt.Sprint("one", round))
 		w.dispatch(one, `{}`)
 		many = nil
@@ -205,7 +216,7 @@ func TestAStoppedProcessGivesNobodyElsesPlaceAway(t *testing.T) {
 	w.dispatch(first, `{}`)
 	_, err = begun.NextMsg(patient)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	w.halt(cmd)
 	if w.recorded(first) {
 		t.Fatal("the process was stopped more than a second late")
 	}
