@@ -213,36 +213,55 @@ func TestManyWaits(t *testing.T) {
 	}
 }
 
+// departing is a client with a run, of a server that can go away and come back to where it was.
+type departing struct {
+	ctx     context.Context
+	options embedded.Options
+	srv     *embedded.Server
+	nc      *nats.Conn
+	store   *kv.Store
+	client  *client.Client
+	run     *client.Run
+}
+
+func newDeparting(t *testing.T) *departing {
+	t.Helper()
+	d := &departing{options: embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}}
+	var err error
+	d.srv, err = embedded.Start(d.options)
+	require.NoError(t, err)
+	d.options.Listen = d.srv.URL()[len("nats://"):]
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	d.ctx = ctx
+	d.nc, err = nats.Connect(d.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
+	require.NoError(t, err)
+	t.Cleanup(d.nc.Close)
+	d.store, err = kv.Setup(d.ctx, d.nc, kv.Config{})
+	require.NoError(t, err)
+	t.Cleanup(d.store.Close)
+	d.client, err = client.New(d.ctx, d.nc, client.Config{})
+	require.NoError(t, err)
+	t.Cleanup(d.client.Close)
+	d.run, err = d.client.Submit(d.ctx, []byte(planA), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	return d
+}
+
 // The server goes away and comes back; what it announced meanwhile was announced to nobody.
 func TestWaitSurvivesAReconnect(t *testing.T) {
 	t.Parallel()
-	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
-	srv, err := embedded.Start(o)
-	require.NoError(t, err)
-	o.Listen = srv.URL()[len("nats://"):]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
-	require.NoError(t, err)
-	defer nc.Close()
-	store, err := kv.Setup(ctx, nc, kv.Config{})
-	require.NoError(t, err)
-	defer store.Close()
-	cl, err := client.New(ctx, nc, client.Config{})
-	require.NoError(t, err)
-	defer cl.Close()
-	r, err := cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
-	require.NoError(t, err)
+	d := newDeparting(t)
 
-	srv.Shutdown()
-	srv, err = embedded.Start(o)
+	d.srv.Shutdown()
+	srv, err := embedded.Start(d.options)
 	require.NoError(t, err)
 	defer srv.Shutdown()
 	require.Eventually(t, func() bool {
-		_, err := store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
+		_, err := d.store.Archive.CreateHistory(d.ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
 		return err == nil
 	}, patience, 50*time.Millisecond)
-	out, err := r.Wait(ctx)
+	out, err := d.run.Wait(d.ctx)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, out.Status)
 }
@@ -251,40 +270,24 @@ func TestWaitSurvivesAReconnect(t *testing.T) {
 // than any single request is repeated.
 func TestWaitGoesOnWhileALargeOutcomeCanNotBeRead(t *testing.T) {
 	t.Parallel()
-	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
-	srv, err := embedded.Start(o)
-	require.NoError(t, err)
-	o.Listen = srv.URL()[len("nats://"):]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
-	require.NoError(t, err)
-	defer nc.Close()
-	store, err := kv.Setup(ctx, nc, kv.Config{})
-	require.NoError(t, err)
-	defer store.Close()
-	cl, err := client.New(ctx, nc, client.Config{})
-	require.NoError(t, err)
-	defer cl.Close()
-	r, err := cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
-	require.NoError(t, err)
+	d := newDeparting(t)
 	name := subjects.NewRun("default", "r")
-	e, err := store.Ledger.Read(ctx, subjects.PlanRecord(name, 1))
+	e, err := d.store.Ledger.Read(d.ctx, subjects.PlanRecord(name, 1))
 	require.NoError(t, err)
-	_, err = store.Archive.CreateHistory(ctx, name, "", document("r", planA, resultA))
+	_, err = d.store.Archive.CreateHistory(d.ctx, name, "", document("r", planA, resultA))
 	require.NoError(t, err)
-	require.NoError(t, nc.Publish(subjects.Notify(name, e.Header.Get(subjects.HeaderClient)), []byte(`{"status":"succeeded"}`)))
-	require.NoError(t, nc.Flush())
+	require.NoError(t, d.nc.Publish(subjects.Notify(name, e.Header.Get(subjects.HeaderClient)), []byte(`{"status":"succeeded"}`)))
+	require.NoError(t, d.nc.Flush())
 
-	srv.Shutdown()
+	d.srv.Shutdown()
 	const away = 17 * time.Second
 	back := make(chan *embedded.Server, 1)
 	time.AfterFunc(away, func() {
-		srv, err := embedded.Start(o)
+		srv, err := embedded.Start(d.options)
 		assert.NoError(t, err)
 		back <- srv
 	})
-	out, err := r.Wait(ctx)
+	out, err := d.run.Wait(d.ctx)
 	(<-back).Shutdown()
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, out.Status)
@@ -294,38 +297,22 @@ func TestWaitGoesOnWhileALargeOutcomeCanNotBeRead(t *testing.T) {
 // Who looks at a run goes on where the server is away for longer than any single request is repeated.
 func TestFollowGoesOnWhileTheServerIsAway(t *testing.T) {
 	t.Parallel()
-	o := embedded.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
-	srv, err := embedded.Start(o)
-	require.NoError(t, err)
-	o.Listen = srv.URL()[len("nats://"):]
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	nc, err := nats.Connect(srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond))
-	require.NoError(t, err)
-	defer nc.Close()
-	store, err := kv.Setup(ctx, nc, kv.Config{})
-	require.NoError(t, err)
-	defer store.Close()
-	cl, err := client.New(ctx, nc, client.Config{})
-	require.NoError(t, err)
-	defer cl.Close()
-	_, err = cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
-	require.NoError(t, err)
-	w, err := cl.NewWatcher(ctx, "r")
+	d := newDeparting(t)
+	w, err := d.client.NewWatcher(d.ctx, "r")
 	require.NoError(t, err)
 	defer w.Close()
-	srv.Shutdown()
+	d.srv.Shutdown()
 	const away = 17 * time.Second
 	back := make(chan *embedded.Server, 1)
 	time.AfterFunc(away, func() {
-		srv, err := embedded.Start(o)
+		srv, err := embedded.Start(d.options)
 		assert.NoError(t, err)
-		_, err = store.Archive.CreateHistory(ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
+		_, err = d.store.Archive.CreateHistory(d.ctx, subjects.NewRun("default", "r"), "", document("r", planA, resultA))
 		assert.NoError(t, err)
 		back <- srv
 	})
 	var last client.Event
-	err = w.Follow(ctx, func(e client.Event) { last = e })
+	err = w.Follow(d.ctx, func(e client.Event) { last = e })
 	(<-back).Shutdown()
 	require.NoError(t, err)
 	require.Equal(t, outcome.Succeeded, last.Outcome.Status)

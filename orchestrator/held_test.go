@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
@@ -98,19 +97,7 @@ func TestTheStateIsHeldAsOfItsStart(t *testing.T) {
 	started, err := s.store.Ledger.Read(ctx(t), subjects.StartRecord(subjects.NewRun("default", "bare"), s.history("default", "bare").Generation, 1))
 	require.NoError(t, err)
 
-	s.leave() // and these are the records that an orchestrator of before has left
-	js, err := s.nc.JetStream()
-	require.NoError(t, err)
-	id := subjects.NewRun("default", "before")
-	ack, err := js.PublishMsg(&nats.Msg{Subject: subjects.Submit("default", "before"), Header: nats.Header{subjects.HeaderVersion: {"1"}}, Data: []byte(listed)})
-	require.NoError(t, err)
-	_, err = js.PublishMsg(&nats.Msg{Subject: subjects.StartRecord(id, ack.Sequence, 1), Header: started.Header, Data: started.Data})
-	require.NoError(t, err)
-
-	s.orchestrator()
-	r, err := s.client.Attach("before")
-	require.NoError(t, err)
-	o := s.wait(r)
+	o := s.before(listed, started)
 	require.Empty(t, o.Errors)
 	require.Equal(t, `{"first":1}`, result(t, o, "use"))
 }

@@ -1,7 +1,6 @@
 package metrics_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -10,23 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stepjet/stepjet/internal/telemetry/metrics"
-	"github.com/stepjet/stepjet/orchestrator"
-	"github.com/stepjet/stepjet/tool"
-	"github.com/stepjet/stepjet/worker"
 )
 
 // TestTheDashboardAsksForMetricsThatThereAre: a panel over a name or a label that nobody has is empty for ever, and nobody
 // is told.
 func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
 	t.Parallel()
-	m := metrics.New(metrics.Options{})
-	events(m)
-	m.Orchestrator(func(context.Context) (*orchestrator.Now, error) {
-		return &orchestrator.Now{Tools: []tool.Demand{{Tool: "a"}}}, nil
-	})
-	m.Worker(func() []worker.Load { return []worker.Load{{Tool: "a"}} })
+	m := everything()
 	labels := map[string][]string{} // of each series
 	for _, line := range regexp.MustCompile(`(?m)^(stepjet_[a-z_]+)(?:\{(.*)\})? `).FindAllStringSubmatch(scrape(t, m, "text/plain"), -1) {
 		own := []string{"instance"} // who scrapes adds it

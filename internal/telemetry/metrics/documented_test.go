@@ -18,12 +18,7 @@ import (
 // TestEveryMetricIsDocumented: the page for operators names the metrics there are, all of them, and no others.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	t.Parallel()
-	m := metrics.New(metrics.Options{})
-	events(m)
-	m.Orchestrator(func(context.Context) (*orchestrator.Now, error) {
-		return &orchestrator.Now{Tools: []tool.Demand{{Tool: "a"}}}, nil
-	})
-	m.Worker(func() []worker.Load { return []worker.Load{{Tool: "a"}} })
+	m := everything()
 	names := func(pattern, text string) (all []string) {
 		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
 			all = append(all, found[1])
@@ -36,4 +31,15 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	require.Equal(
 		t, names(`(?m)^# TYPE (stepjet_[a-z_]+) `, scrape(t, m, "text/plain")), names("`(stepjet_[a-z_]+)`", string(page)),
 	)
+}
+
+// everything has a value of each metric.
+func everything() *metrics.Metrics {
+	m := metrics.New(metrics.Options{})
+	events(m)
+	m.Orchestrator(func(context.Context) (*orchestrator.Now, error) {
+		return &orchestrator.Now{Tools: []tool.Demand{{Tool: "a"}}}, nil
+	})
+	m.Worker(func() []worker.Load { return []worker.Load{{Tool: "a"}} })
+	return m
 }
