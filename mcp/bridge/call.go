@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -88,11 +89,12 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 }
 
 // tell makes the call, with the answers to what the server has asked; told is nil for none. Where the server knows nothing
-// any more of having asked, it is called anew, and asks again.
+// any more of having asked, it is called anew, and asks again. One that asks nothing, and gives a state, wants to be called
+// again with that: so it spreads its load.
 func (t *bridged) tell(
 	ctx context.Context, l *line, args json.RawMessage, info worker.Info, told *inquiry,
 ) (raw json.RawMessage, asked []content.Question, err error) {
-	for {
+	for again := 0; ; {
 		p := t.request(args, info)
 		declare(ctx, l, p)
 		if told != nil {
@@ -102,10 +104,32 @@ func (t *bridged) tell(
 			}
 		}
 		raw, asked, err = l.Call(ctx, p, func(p *session.Progress) { report(ctx, p) })
-		if told == nil || t.once || !forgotten(err) {
+		switch state, later := content.Again(raw); {
+		case told != nil && !t.once && forgotten(err):
+			told = nil
+		case err == nil && later && again < mostAgain:
+			told = &inquiry{Request: &state}
+			pause(ctx, again)
+			again++
+		default:
 			return raw, asked, err
 		}
-		told = nil
+	}
+}
+
+// mostAgain is how often a server may want to be called again before it says something.
+const mostAgain = 8
+
+// pause waits before a server is called again for the n-th time: not at first, and then for twice as long each time.
+func pause(ctx context.Context, n int) {
+	if n == 0 {
+		return
+	}
+	t := time.NewTimer(min(25*time.Millisecond<<n, 2*time.Second))
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
 	}
 }
 
@@ -207,6 +231,11 @@ func (t *bridged) output(ctx context.Context, raw json.RawMessage, asked []conte
 	case err != nil:
 		return worker.Output{}, err
 	case r.Kind == content.InputRequired:
+		if _, later := content.Again(raw); later {
+			return worker.Output{}, fault.New(fault.ToolFailed,
+				"the tool %s wanted to be called again %d times in a row, and said nothing else", t.def.Name, mostAgain).
+				WithHint("its server spreads its load: try later, or look there")
+		}
 		return worker.Output{}, t.ask(ctx, raw, "")
 	case r.Kind != content.Complete:
 		return worker.Output{}, fault.New(fault.ToolTerminal,

@@ -52,6 +52,12 @@ func (c *clerk) call(r *mcp.CallToolRequest) (json.RawMessage, error) {
 		return fmt.Sprintf(`{"method":"elicitation/create","params":{"message":"Which %s?","requestedSchema":{"type":"object","properties":{%q:{"type":%q}},"required":[%q]}}}`, field, field, kind, field)
 	}
 	switch state := r.Params.RequestState; {
+	case argument(r, "name") == "busy" && len(state) < 3:
+		return fmt.Appendf(nil, `{"resultType":"input_required","requestState":%q,"inputRequests":{}}`, state+"w"), nil
+	case argument(r, "name") == "busy":
+		return fmt.Appendf(nil, `{"resultType":"complete","content":[],"structuredContent":{"waited":%q,"said":%s}}`, state, said), nil
+	case argument(r, "name") == "full":
+		return json.RawMessage(`{"resultType":"input_required","requestState":"w"}`), nil
 	case argument(r, "name") == "page":
 		return json.RawMessage(`{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url","message":"Log in","url":"https://x.example"}}}}`), nil
 	case state == "":
@@ -119,6 +125,23 @@ func TestAServerAsksInTheMiddleOfACall(t *testing.T) {
 	f := w.fails("web_book", `{"name":"page"}`)
 	require.Equal(t, fault.ToolTerminal, f.Code)
 	require.Contains(t, f.Hint, "open https://x.example")
+}
+
+// A server that asks nobody anything, and gives a state, is called again with that; one that goes on so fails the attempt,
+// which may be tried again.
+func TestAServerWantsToBeCalledAgain(t *testing.T) {
+	t.Parallel()
+	c := &clerk{}
+	w := start(t, map[string]any{"web": webServer(t, c.server(), false, nil)})
+	result := w.succeeds("web_book", `{"name":"busy"}`)
+	require.JSONEq(t, `{"waited":"www","said":null}`, result)
+	require.Equal(t, 4, c.calls)
+
+	c.calls = 0
+	f := w.fails("web_book", `{"name":"full"}`)
+	require.Equal(t, fault.ToolFailed, f.Code)
+	require.Contains(t, f.Message, "again 8 times")
+	require.Zero(t, c.calls%9, "each attempt calls it once and 8 times again")
 }
 
 // A file may say that a tool asks nobody: then nothing is declared, and what it asks is an error as of one that can't.

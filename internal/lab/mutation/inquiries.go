@@ -68,7 +68,11 @@ var ofInquiries = []mutant{
 	},
 	{
 		"bridge-asks-lost-state", "a server that has forgotten what it asked fails the step",
-		"mcp/bridge/call.go", "		if told == nil || t.once || !forgotten(err) {", "		if true {", "./mcp/bridge", "AServerAsks",
+		"mcp/bridge/call.go", "		case told != nil && !t.once && forgotten(err):\n", "		case false:\n", "./mcp/bridge", "AServerAsks",
+	},
+	{
+		"bridge-again-forgets", "a server that wants to be called again is called without its state",
+		"mcp/bridge/call.go", "			told = &inquiry{Request: &state}\n", "			told, _ = nil, state\n", "./mcp/bridge", "CalledAgain",
 	},
 	{
 		"bridge-asks-cancels-task", "a task that asks is cancelled",
