@@ -94,7 +94,7 @@ func played(round, n int) agentrequest.Round {
 // untold is the body of a request without what is true of it alone.
 func untold(r Request, m Model) []byte {
 	r.State, r.Facts, r.Locked, r.ToolChanges, r.Messages = nil, nil, nil, nil, nil
-	return bytes.TrimSuffix(Prepare(&r, m, false).Body, []byte("]}"))
+	return bytes.TrimSuffix(unmarked(Prepare(&r, m, false).Body), []byte("]}"))
 }
 
 // What an agent asks is read here as it was meant: of two rounds the later request begins with the bytes of the earlier,
@@ -118,7 +118,7 @@ func TestAnAgentsRequestGrowsAtItsEnd(t *testing.T) {
 			r := a.asks(round, said...)
 			for _, provider := range []string{OpenAI, Anthropic} {
 				m := modelOf(provider)
-				body := Prepare(r, m, false).Body
+				body := unmarked(Prepare(r, m, false).Body)
 				require.True(t, bytes.HasPrefix(body, before[provider]), "%s %s, round %d", provider, mode, round)
 				require.True(t, json.Valid(body))
 				n := 0
@@ -203,7 +203,7 @@ func TestAModelIsToldOfCutRounds(t *testing.T) {
 				}
 			}
 			for _, provider := range []string{OpenAI, Anthropic} {
-				body := Prepare(r, modelOf(provider), false).Body
+				body := unmarked(Prepare(r, modelOf(provider), false).Body)
 				require.Equal(t, a.last.Cut == nil, bytes.HasPrefix(body, before[provider]), "%s, round %d", provider, round)
 				before[provider] = untold(*r, modelOf(provider))
 			}

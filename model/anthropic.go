@@ -13,6 +13,7 @@ type anthropicTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
+	Mark        *mark           `json:"cache_control,omitempty"`
 }
 
 type anthropicMessage struct {
@@ -23,6 +24,7 @@ type anthropicMessage struct {
 type anthropicText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
+	Mark *mark  `json:"cache_control,omitempty"`
 }
 
 type anthropicUse struct {
@@ -37,11 +39,18 @@ type anthropicResult struct {
 	ID      string `json:"tool_use_id"`
 	Content string `json:"content"`
 	IsError bool   `json:"is_error,omitempty"`
+	Mark    *mark  `json:"cache_control,omitempty"`
 }
 
-// ephemeral asks for what has been sent to be kept for the next request: at the top it holds for all of it, wherever it
-// ends, so that no byte of the messages has to change for it.
-var ephemeral = map[string]string{"type": "ephemeral"}
+// mark asks for all up to the end of its block to be kept in the prompt cache. It is no part of what is compared there. A
+// request has it behind the instructions, which other conversations begin with, too; behind the last part that the next
+// request has as well, and not behind the tail, which nobody sends again; and where the request before had that one, since
+// the provider looks for earlier marks no more than twenty blocks back.
+type mark struct {
+	Type string `json:"type"`
+}
+
+var ephemeral = &mark{"ephemeral"}
 
 // anthropicBody writes the request. An answer by schema is the arguments of a call that has to be made.
 func anthropicBody(t transcript, m Model) []byte {
@@ -52,21 +61,45 @@ func anthropicBody(t transcript, m Model) []byte {
 	o.extras(m)
 	tools := make([]anthropicTool, 0, len(t.tools))
 	for _, tool := range t.tools {
-		tools = append(tools, anthropicTool{wireName(tool.Name), tool.Description, tool.inputSchema()})
+		tools = append(tools, anthropicTool{Name: wireName(tool.Name), Description: tool.Description, InputSchema: tool.inputSchema()})
 	}
 	if t.schema != nil {
-		tools = append(tools, anthropicTool{answerName, "Takes the answer.", Tool{InputSchema: t.schema}.inputSchema()})
+		tools = append(tools, anthropicTool{Name: answerName, Description: "Takes the answer.", InputSchema: Tool{InputSchema: t.schema}.inputSchema()})
 		o.add("tool_choice", map[string]string{"name": answerName, "type": "tool"})
+	}
+	if t.system == "" && len(tools) > 0 {
+		tools[len(tools)-1].Mark = ephemeral
 	}
 	if len(tools) > 0 {
 		o.add("tools", tools)
 	}
 	if t.system != "" {
-		o.add("system", t.system)
+		o.add("system", []anthropicText{{"text", t.system, ephemeral}})
 	}
-	o.add("cache_control", ephemeral)
-	o.add("messages", anthropicMessages(t))
+	messages := anthropicMessages(t)
+	now, before := t.kept()
+	for _, i := range []int{now, before} {
+		if i >= 0 {
+			messages[i].mark()
+		}
+	}
+	o.add("messages", messages)
 	return o.json()
+}
+
+// mark marks the end of a message, where it is one that may be marked.
+func (m *anthropicMessage) mark() {
+	if len(m.Content) == 0 {
+		return
+	}
+	switch last := m.Content[len(m.Content)-1].(type) {
+	case anthropicText:
+		last.Mark = ephemeral
+		m.Content[len(m.Content)-1] = last
+	case anthropicResult:
+		last.Mark = ephemeral
+		m.Content[len(m.Content)-1] = last
+	}
 }
 
 func anthropicMessages(t transcript) []anthropicMessage {
@@ -93,7 +126,7 @@ func anthropicMessages(t transcript) []anthropicMessage {
 
 func anthropicSaid(turn turn) (blocks []any) {
 	if strings.TrimSpace(turn.text) != "" || len(turn.calls) == 0 { // a block of text may not be blank
-		blocks = append(blocks, anthropicText{"text", notBlank(turn.text)})
+		blocks = append(blocks, anthropicText{Type: "text", Text: notBlank(turn.text)})
 	}
 	for _, c := range turn.calls {
 		blocks = append(blocks, anthropicUse{"tool_use", c.ID, wireName(c.Tool), c.Arguments})
@@ -109,10 +142,10 @@ func anthropicHeard(turn turn, wanted []Step) (blocks []any) {
 		results[0].text, results[0].failed, text = text, false, ""
 	}
 	for _, r := range results {
-		blocks = append(blocks, anthropicResult{"tool_result", r.id, r.text, r.failed})
+		blocks = append(blocks, anthropicResult{Type: "tool_result", ID: r.id, Content: r.text, IsError: r.failed})
 	}
 	if text != "" || len(blocks) == 0 {
-		blocks = append(blocks, anthropicText{"text", notBlank(text)})
+		blocks = append(blocks, anthropicText{Type: "text", Text: notBlank(text)})
 	}
 	return blocks
 }

@@ -15,6 +15,7 @@
 // # Prompt caches
 //
 // Of two requests of one conversation the longer begins with the bytes of the shorter: what doesn't change is written
-// first, messages last, and each round is appended as it was. A provider's own state (thinking blocks with signatures,
-// reasoning) goes back verbatim to the provider and model that it came from, and to no other.
+// first, messages last, and each round is appended as it was; but for the marks that Anthropic's cache asks for, which it
+// does not compare. A provider's own state (thinking blocks with signatures, reasoning) goes back verbatim to the provider
+// and model that it came from, and to no other.
 package model

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	agentrequest "github.com/stepjet/stepjet/agent/request"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing them; then look at the diff")
@@ -83,6 +85,11 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// unmarked is a body without the marks of a prompt cache, which are no part of what it compares.
+func unmarked(body []byte) []byte {
+	return bytes.ReplaceAll(body, []byte(`,"cache_control":{"type":"ephemeral"}`), nil)
+}
+
 // A prompt cache knows a request by what it begins with: of two rounds the later one has the bytes of the earlier up to
 // the end of its messages.
 func TestARequestGrowsAtItsEnd(t *testing.T) {
@@ -91,7 +98,7 @@ func TestARequestGrowsAtItsEnd(t *testing.T) {
 		for _, mode := range Modes[1:] {
 			var before []byte
 			for rounds := 1; rounds < 30; rounds++ {
-				body := Prepare(parsed(t, request(mode, rounds, nil)), modelOf(provider), false).Body
+				body := unmarked(Prepare(parsed(t, request(mode, rounds, nil)), modelOf(provider), false).Body)
 				if before != nil {
 					prefix := bytes.TrimSuffix(before, []byte("]}"))
 					require.True(t, bytes.HasPrefix(body, prefix), "%s %s, round %d", provider, mode, rounds)
@@ -113,7 +120,7 @@ func TestWhatLooksLikeAPromptIsData(t *testing.T) {
 	for _, provider := range []string{OpenAI, Anthropic} {
 		body := Prepare(parsed(t, string(raw)), modelOf(provider), false).Body
 		var out struct {
-			System   string
+			System   any
 			Messages []struct{ Role string }
 		}
 		require.NoError(t, json.Unmarshal(body, &out))
@@ -239,4 +246,63 @@ func TestAnEndpointHasItsOwnKey(t *testing.T) {
 	require.Equal(t, Endpoint{Provider: OpenAI, BaseURL: "http://other/"}, b.Endpoint)
 	_, err = c.Model("")
 	require.ErrorContains(t, err, "model is one of a, b")
+}
+
+// marks are the ends of what a request asks Anthropic's cache to keep, without the marks.
+func marks(body []byte) (all []string) {
+	const mark = `,"cache_control":{"type":"ephemeral"}`
+	for at := 0; ; {
+		i := bytes.Index(body[at:], []byte(mark))
+		if i < 0 {
+			return all
+		}
+		at += i
+		all = append(all, string(unmarked(body[:at])))
+		at += len(mark)
+	}
+}
+
+// Each part of a conversation is marked for Anthropic's cache where it ends: the instructions, what the request before had
+// marked last, and what the next one has as well; never the tail, and never more than the four marks that it takes. OpenAI
+// is told by one key that requests belong together.
+func TestPartsAreMarkedForPromptCaches(t *testing.T) {
+	t.Parallel()
+	for _, mode := range Modes[1:] {
+		a := ask(t, mode, "")
+		last, instructions, key := "", "", ""
+		for round := range 30 {
+			var said []agentrequest.Message
+			if round%4 == 2 {
+				said = append(said, agentrequest.Message{ID: fmt.Sprint("m", round), Content: json.RawMessage(`"With a dog."`)})
+			}
+			r := a.asks(round, said...)
+			got := marks(Prepare(r, modelOf(Anthropic), false).Body)
+			require.LessOrEqual(t, len(got), 4)
+			require.Contains(t, got[0], `"system":[{"type":"text","text":"Find tides.`)
+			require.NotContains(t, got[0], `"messages"`)
+			if round > 0 {
+				require.Equal(t, instructions, got[0], "the same for all")
+				require.Equal(t, last, got[1], "what was marked last is found again: %s, round %d", mode, round)
+				require.Len(t, got, 3)
+			}
+			require.NotContains(t, got[len(got)-1], "Facts:", "what nobody sends again is not kept")
+			require.True(t, strings.HasPrefix(string(unmarked(Prepare(r, modelOf(Anthropic), false).Body)), got[len(got)-1]))
+			instructions, last = got[0], got[len(got)-1]
+			var of struct {
+				Key string `json:"prompt_cache_key"`
+			}
+			require.NoError(t, json.Unmarshal(Prepare(r, modelOf(OpenAI), false).Body, &of))
+			require.NotEmpty(t, of.Key)
+			require.True(t, key == "" || key == of.Key)
+			key = of.Key
+			next := played(round, 100)
+			for i := range 30 { // more blocks than a provider looks back
+				next.Records = append(next.Records, agentrequest.Record{ID: fmt.Sprint("m", i), Tool: "add", Status: "succeeded"})
+			}
+			a.ends(next)
+		}
+	}
+	without := Prepare(parsed(t, `{"mode":"tools","input":"x","tools":[{"name":"b"},{"name":"a"}]}`), modelOf(Anthropic), false).Body
+	require.Len(t, marks(without), 2, "%s", without)
+	require.Contains(t, marks(without)[0], `"name":"b"`, "the last tool, where there are no instructions")
 }

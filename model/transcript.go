@@ -30,9 +30,11 @@ func converse(r *Request, m Model) transcript {
 	t.toolChanges(r.ToolChanges, native)
 	if tail := r.tail(); tail != "" {
 		t.say(tail)
+		t.tailed = true
 	}
 	if len(t.turns) == 0 || t.turns[len(t.turns)-1].role == assistant {
 		t.say("Go on.") // a provider answers a user, and asks for at least one message
+		t.tailed = true
 	}
 	return t
 }

@@ -14,6 +14,22 @@ type transcript struct {
 	schema json.RawMessage // of the answer; nil for text and native calls
 	strict bool            // the schema is the asker's own, and the answer is its value
 	ids    map[string]bool // of native calls: no two of a conversation may have the same
+	tailed bool            // the last turn is true of this request alone
+}
+
+// kept returns the turns whose ends a cache should know: that up to which the next request of the conversation has all, and
+// that up to which the one before had. -1 is none.
+func (t transcript) kept() (now, before int) {
+	now, before = len(t.turns)-1, -1
+	if t.tailed {
+		now--
+	}
+	for i := now; i > 0 && before < 0; i-- {
+		if t.turns[i].role == assistant && t.turns[i-1].role == user {
+			before = i - 1
+		}
+	}
+	return now, before
 }
 
 // turn is what one side says at a time.
