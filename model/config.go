@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -40,6 +41,8 @@ type Config struct {
 	MaxConcurrency int `json:"max_concurrency,omitempty"`
 	// IdleMS is how long a stream may be silent, in milliseconds; 0: 60,000.
 	IdleMS int64 `json:"idle_ms,omitempty"`
+	// Any says that the default model answers requests that name another, too.
+	Any bool `json:"-"`
 }
 
 // Endpoint is where a provider's API is.
@@ -211,13 +214,8 @@ func (c *Config) Names() string { return strings.Join(slices.Sorted(maps.Keys(c.
 
 // Model returns a model by its name; empty: the default, or the only one. Errors have code invalid_arguments.
 func (c *Config) Model(name string) (Model, error) {
-	if name == "" {
-		name = c.Default
-	}
-	if name == "" && len(c.Models) == 1 {
-		for only := range c.Models {
-			name = only
-		}
+	if name == "" || c.Any && !c.has(name) {
+		name = cmp.Or(c.Default, c.only())
 	}
 	if !c.has(name) {
 		return Model{}, fault.New(fault.InvalidArguments, "%q is none of this tool's models", name).

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/stepjet/stepjet/internal/cli"
+	"github.com/stepjet/stepjet/internal/serve/models"
 )
 
 func main() {
@@ -27,6 +28,15 @@ func main() {
 		os.Exit(cli.AtOnce())
 	}()
 	os.Exit(cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again, Models: host,
 	}))
+}
+
+// host opens language models, with the SDKs of their providers, which no other program of those that serve has in it.
+func host(file, word string, tools []string, getenv func(string) (string, bool)) (cli.Models, error) {
+	m, err := models.Open(file, word, tools, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }

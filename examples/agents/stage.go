@@ -156,24 +156,9 @@ func (s *stage) script(w *worker.Worker) error {
 	return nil
 }
 
-// endpoints are those of the models that can be named.
-var endpoints = map[string]string{
-	"ollama":    `"provider": "openai", "base_url": "http://127.0.0.1:11434/v1"`,
-	"openai":    `"provider": "openai", "key_env": "OPENAI_API_KEY"`,
-	"anthropic": `"provider": "anthropic", "key_env": "ANTHROPIC_API_KEY"`,
-}
-
 // hostModel hosts a language model, "ollama:qwen3:4b".
 func hostModel(w *worker.Worker, name string) (end func(), err error) {
-	where, id, _ := strings.Cut(name, ":")
-	endpoint, known := endpoints[where]
-	if at := os.Getenv("OLLAMA_HOST"); where == "ollama" && at != "" {
-		endpoint = fmt.Sprintf(`"provider": "openai", "base_url": "http://%s/v1"`, at)
-	}
-	if !known || id == "" {
-		return nil, fmt.Errorf("%q is no model; write ollama:MODEL, openai:MODEL or anthropic:MODEL", name)
-	}
-	config, err := modelform.ParseConfig(fmt.Appendf(nil, `{%s, "models": {"model": {"id": %q}}}`, endpoint, id), "-model")
+	config, err := modelform.Named(name, os.LookupEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -60,6 +60,26 @@ func TestCircle(t *testing.T) {
 	}
 }
 
+// The planners of an agent are its own and those of agents that it reaches, through templates too, each once.
+func TestPlanners(t *testing.T) {
+	t.Parallel()
+	files := agentcheck.Files{}
+	for _, raw := range []string{
+		`{"name":"above","agent":{"planner":{"tool":"m"},"tools":["x","t",{"unfold":"f","description":"F.","tools":["again"]}]}}`,
+		`{"name":"t","plan":{"steps":[{"id":"i","tool":"below"}]}}`,
+		`{"name":"below","agent":{"planner":{"tool":"other"},"tools":["x"]}}`,
+		`{"name":"again","agent":{"planner":{"tool":"m"},"tools":["above"]}}`,
+		`{"name":"x"}`,
+	} {
+		d := define(t, raw)
+		files[d.Name] = d
+	}
+	require.Equal(t, []string{"m", "other"}, files.Planners("above"))
+	require.Equal(t, []string{"other"}, files.Planners("below"))
+	require.Empty(t, files.Planners("x"))
+	require.Empty(t, files.Planners("nobody"))
+}
+
 // What a text asks for and is not there is named, with what there is.
 func TestTexts(t *testing.T) {
 	t.Parallel()

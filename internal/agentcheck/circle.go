@@ -19,7 +19,7 @@ type Call struct{ Tool, At string }
 
 // CallsOf returns what an agent can call, its planner first.
 func CallsOf(a *agent.Definition) []Call {
-	all := []Call{{a.Planner.Tool, "/agent/planner/tool"}}
+	all := []Call{{a.Planner.Tool, plannerAt}}
 	for _, e := range a.Entries() {
 		if e.Kind == agent.KindTool {
 			all = append(all, Call{e.Tool, e.At})
@@ -83,25 +83,46 @@ func Circle(name string, calls func(name string) []Call) *fault.Problem {
 type Files map[string]*tool.Definition
 
 // Circle is that of a definition of the files.
-func (f Files) Circle(name string) *fault.Problem {
-	return Circle(name, func(name string) []Call {
-		d := f[name]
-		switch {
-		case d == nil || d.Hosted():
-			return nil
-		case d.Plan != nil:
-			return Within(name, f)
+func (f Files) Circle(name string) *fault.Problem { return Circle(name, f.calls) }
+
+// plannerAt is where an agent's definition names its planner.
+const plannerAt = "/agent/planner/tool"
+
+// Planners returns the planners of an agent and of those that it can reach, its own first.
+func (f Files) Planners(name string) (all []string) {
+	seen := map[string]bool{name: true}
+	for next := []string{name}; len(next) > 0; next = next[1:] {
+		for _, c := range f.calls(next[0]) {
+			if c.At == plannerAt && !slices.Contains(all, c.Tool) {
+				all = append(all, c.Tool)
+			}
+			if !seen[c.Tool] {
+				seen[c.Tool] = true
+				next = append(next, c.Tool)
+			}
 		}
-		body, err := json.Marshal(d)
-		if err != nil {
-			return nil
-		}
-		a, _ := agent.Parse(body, nil)
-		if a == nil { // what is wrong with it is told
-			return nil
-		}
-		return CallsOf(a)
-	})
+	}
+	return all
+}
+
+// calls returns what a definition of the files can call; nothing for what is hosted, and for what can't be read.
+func (f Files) calls(name string) []Call {
+	d := f[name]
+	switch {
+	case d == nil || d.Hosted():
+		return nil
+	case d.Plan != nil:
+		return Within(name, f)
+	}
+	body, err := json.Marshal(d)
+	if err != nil {
+		return nil
+	}
+	a, _ := agent.Parse(body, nil)
+	if a == nil { // what is wrong with it is told
+		return nil
+	}
+	return CallsOf(a)
 }
 
 // Lookup returns a tool, for plans that call it.

@@ -227,6 +227,11 @@ the agent's output as the result of that step. Once it is over, a line for each 
 planner's call took, in tokens too where the planner tells, and how its calls went. A terminal shows
 the rounds in place while they form, unless NO_COLOR is set.
 
+What plans for the agent has to be hosted by a worker: a program of yours, modelworker, or this command
+itself, with --model ollama:qwen3:4b, openai:ID or anthropic:ID (whose key is in OPENAI_API_KEY or
+ANTHROPIC_API_KEY; OLLAMA_HOST, OPENAI_BASE_URL and ANTHROPIC_BASE_URL say where they are), or with --models
+and a file as modelworker has it. A model that is named in a word plans for agents below this one, too.
+
 An interrupt leaves the run, which goes on without this command, and says how to come back to it; at a
 terminal a second one within 3 s cancels it.
 
@@ -234,6 +239,7 @@ Everything else is as "stepjet run" has it: --run, --wait, where it runs, what i
 and the exit codes.`
 	c.Example = `  stepjet agents run researcher --input '{"topic": "tides"}'
   stepjet agents run researcher --input @topic.json -o json | jq .results.agent
+  stepjet agents run researcher --apply researcher.json --model ollama:qwen3:4b --input @topic.json
   stepjet agents run researcher --run tides-1 --input @- < topic.json`
 	c.Flags().StringVar(&input, "input", "{}", "what the agent is called with: `JSON`, @FILE, or @- for standard input")
 	return c

@@ -89,7 +89,7 @@ const audiences = `
 	go.opentelemetry.io/* internal/telemetry internal/telemetry/traces observe/spans
 	internal/doctor   internal/cli internal/config internal/lab/* internal/serve internal/ui
 	model/provider    internal/serve/models examples/model examples/agents
-	internal/serve/models cmd/modelworker
+	internal/serve/models cmd/modelworker cmd/stepjet
 	github.com/cockroachdb/apd/* internal/expression
 	github.com/openai/openai-go/* model/provider
 	github.com/anthropics/anthropic-sdk-go/* model/provider

@@ -40,15 +40,25 @@ func agentsCommand(a *app) *cobra.Command {
 	}
 	t.Run = func(body func([]string) ([]byte, error)) *cobra.Command {
 		var f runFlags
+		p := planner{app: a}
 		c := &cobra.Command{RunE: a.work(func(cmd *cobra.Command, args []string) error {
 			plan, err := body(args)
+			if err == nil {
+				err = p.read()
+			}
 			if err != nil {
 				return err
 			}
+			p.agent, p.again = args[0], f.run != ""
 			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) following {
-				return following{tell: a.rounds(cmd.Context(), s, run), over: a.roundsOver(s, run), left: leaving{a, s, run}.left}
+				return following{
+					ready: func(ctx context.Context) (context.Context, func(), error) { return p.ready(ctx, s) },
+					tell:  a.rounds(cmd.Context(), s, run), over: a.roundsOver(s, run), left: leaving{a, s, run}.left,
+				}
 			})
 		})}
+		p.models.add(c.Flags(), "what plans")
+		c.Flags().StringArrayVar(&p.files, "apply", nil, "first register the agents of a `file`, as \"agents apply\" does; may be given several times")
 		c.Flags().StringVar(&f.run, "run", "", "run `id`, the idempotency key; default: a new one")
 		c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker here (env STEPJET_TOOLS; default: the built-in tools)")
 		c.Flags().DurationVar(&f.wait, "wait", 0, "wait for this `duration` at most; default: until the outcome is there")

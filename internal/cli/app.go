@@ -14,12 +14,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/cli/screen"
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Env is what the command gets from its process.
@@ -33,6 +35,8 @@ type Env struct {
 	Again <-chan struct{}
 	// Now is the clock of what is printed; nil: time.Now.
 	Now func() time.Time
+	// Models opens language models to be hosted here; nil: this program has none.
+	Models OpenModels
 	// Version is what "stepjet version" prints; empty: what the build information says.
 	Version string
 }
@@ -66,6 +70,20 @@ type flags struct {
 	verbose bool
 	quiet   bool
 }
+
+// Models are language models that a command hosts as tools while it runs.
+type Models interface {
+	// Tools are the names of the tools.
+	Tools() []string
+	// Host adds them to a worker, on its connection.
+	Host(nc *nats.Conn, w *worker.Worker, log *slog.Logger) error
+	// Close is called once the worker is over.
+	Close()
+}
+
+// OpenModels opens those of a models file, or without one the model that a word names, under each of the names. It reads
+// the keys.
+type OpenModels func(file, word string, tools []string, getenv func(string) (string, bool)) (Models, error)
 
 // Interrupted is the cause to cancel Main's context with when a signal asks the command to end.
 func Interrupted() error { return errInterrupt }

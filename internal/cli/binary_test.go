@@ -75,10 +75,17 @@ func (s *shared) String() string {
 // start runs the real command with a data folder.
 func start(t *testing.T, data, stdin string, args ...string) *process {
 	t.Helper()
+	return startIn(t, nil, data, stdin, args...)
+}
+
+// startIn is start, with more in the environment.
+func startIn(t *testing.T, env []string, data, stdin string, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.Command(binary, args...)}
 	p.Stdout, p.Stderr, p.Stdin = &p.out, &p.errs, strings.NewReader(stdin)
 	p.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(data), "STEPJET_DATA=" + data, "TMPDIR=" + os.TempDir(),
 		"STEPJET_TOOLS=" + examples + "../tools.json"}
+	p.Env = append(p.Env, env...)
 	require.NoError(t, p.Start())
 	late := time.AfterFunc(patience, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() {

@@ -27,6 +27,7 @@ type devFlags struct {
 	slots  int
 	store  config.Store
 	mcp    bridging.Settings
+	models modelFlags
 }
 
 func (a *app) devCommand() *cobra.Command {
@@ -36,6 +37,8 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run a NATS server, an orchestrator and a toolworker in one process",
 		Long: `Runs all of Stepjet until it is interrupted: a NATS server with JetStream, an orchestrator, and
 a toolworker with the built-in tools or those of --tools, and with those of the MCP servers of --mcp.
+Planners of agents are asked here with --model ollama:qwen3:4b, which is the tool "model", or --models
+(env STEPJET_MODELS), a file as modelworker has it.
 It serves the page of "stepjet ui", on any free port where the default one is taken.
 Data stays in a folder, and runs that were not over go on with the next start. Any NATS client can connect.
 
@@ -43,7 +46,8 @@ While it runs, the other commands use it without being told, where they have the
 data folder: the default one, or the same --data (STEPJET_DATA). Others are told --url.`,
 		Example: `  stepjet dev
   stepjet dev --tools tools.json --data ./data --listen 127.0.0.1:4333
-  stepjet dev --mcp .mcp.json`,
+  stepjet dev --mcp .mcp.json
+  stepjet dev --model ollama:qwen3:4b`,
 		Args: exactly(),
 		RunE: a.work(func(cmd *cobra.Command, _ []string) error {
 			if err := f.store.FromEnvironment(cmd.Flags(), a.lookup); err != nil {
@@ -55,6 +59,9 @@ data folder: the default one, or the same --data (STEPJET_DATA). Others are told
 			if f.tools == "" {
 				f.tools = a.hostedTools()
 			}
+			if file, set := a.lookup("STEPJET_MODELS"); set && !f.models.given() {
+				f.models.file = file
+			}
 			return a.dev(cmd.Context(), f)
 		}),
 	}
@@ -63,6 +70,7 @@ data folder: the default one, or the same --data (STEPJET_DATA). Others are told
 	c.Flags().StringVar(&f.tools, "tools", "", "tools `file` for the toolworker (env STEPJET_TOOLS; default: the built-in tools)")
 	c.Flags().IntVar(&f.slots, "slots", 0, "run each tool this `number` of times at once; default: 64")
 	f.mcp.FileFlags(c.Flags())
+	f.models.add(c.Flags(), `the tool "model"`)
 	f.store.DurabilityFlag(c.Flags())
 	return c
 }
@@ -84,6 +92,12 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	defer end()
+	var models Models // what is wrong with them is found before anything is started
+	if f.models.given() {
+		if models, err = f.models.open(a, "model"); err != nil {
+			return err
+		}
+	}
 	daemon.TuneGC()
 	stack, err := dev.StartWhenFree(ctx, dev.Options{
 		Dir: dir, Listen: f.listen, Tools: f.tools, Slots: f.slots, More: more, SecretsKey: keys, Logger: a.log(),
@@ -96,6 +110,11 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	defer stack.Stop()
+	failed, endModels, err := devModels(ctx, a, stack, models)
+	if err != nil {
+		return err
+	}
+	defer endModels()
 	page, endPage, err := devPage(ctx, a, stack, f.page)
 	if err != nil {
 		return err
@@ -112,10 +131,31 @@ func (a *app) dev(ctx context.Context, f devFlags) error {
 	select {
 	case err := <-stack.Done():
 		return err
+	case err := <-failed:
+		return err
 	case <-ctx.Done():
 		a.say("stopping; what is not over goes on with the next start")
 		return nil
 	}
+}
+
+// devModels hosts models beside a stack until they are ended. failed gets the error of their worker where it ends by itself.
+func devModels(ctx context.Context, a *app, stack *dev.Stack, m Models) (failed <-chan error, end func(), err error) {
+	if m == nil {
+		return nil, func() {}, nil
+	}
+	nc, err := stack.Connect(ctx, "modelworker")
+	if err != nil {
+		m.Close()
+		return nil, nil, err
+	}
+	broken := make(chan error, 1)
+	h, err := hostModels(ctx, a, nc, m, func(err error) { broken <- err })
+	if err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
+	return broken, func() { h.close(); nc.Close() }, nil
 }
 
 // devPage serves the page of a stack until it is ended. Its address is empty where there is none.

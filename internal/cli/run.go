@@ -112,8 +112,11 @@ type followed func(s *session, run string) following
 // following is how one run is told of.
 type following struct {
 	tell reporter
-	over func(context.Context)              // is called once it is over
-	left func(context.Context, error) error // is called where it is left before, with the error that this has
+	// ready makes sure of what the run needs here; until end is called that is there, as long as the context lasts. nil: it
+	// needs nothing.
+	ready func(context.Context) (within context.Context, end func(), err error)
+	over  func(context.Context)              // is called once it is over
+	left  func(context.Context, error) error // is called where it is left before, with the error that this has
 }
 
 // runBody runs a plan and prints its outcome.
@@ -136,6 +139,13 @@ func (a *app) runBody(ctx context.Context, body []byte, f runFlags, by followed)
 	tell := following{over: func(context.Context) {}, left: func(_ context.Context, err error) error { return err }}
 	if by != nil {
 		tell = by(s, f.run)
+	}
+	if tell.ready != nil {
+		var end func()
+		if ctx, end, err = tell.ready(ctx); err != nil {
+			return err
+		}
+		defer end()
 	}
 	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, tell.tell)
 	if err != nil {

@@ -57,21 +57,29 @@ type applied struct {
 }
 
 func (a *app) apply(ctx context.Context, files []string, dry bool) error {
-	var list []*applied
-	for _, f := range files {
-		more, err := a.definitionsOf(f)
-		if err != nil {
-			return err
-		}
-		list = append(list, more...)
+	list, err := a.definitionsIn(files)
+	if err != nil {
+		return err
 	}
-	checkApplied(list)
 	if !dry {
 		if err := a.applyAll(ctx, list); err != nil {
 			return err
 		}
 	}
 	return a.showApplied(list)
+}
+
+// definitionsIn takes files apart, and refuses what can be refused without a server.
+func (a *app) definitionsIn(files []string) (list []*applied, err error) {
+	for _, f := range files {
+		more, err := a.definitionsOf(f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, more...)
+	}
+	checkApplied(list)
+	return list, nil
 }
 
 // definitionsOf takes a file apart. The parts that a toolworker's file has of its own, such as the command line of a
@@ -169,6 +177,11 @@ func (a *app) applyAll(ctx context.Context, list []*applied) error {
 		return err
 	}
 	defer s.close()
+	return a.applyOn(ctx, s, list)
+}
+
+// applyOn is applyAll in a session that is open.
+func (a *app) applyOn(ctx context.Context, s *session, list []*applied) error {
 	return a.withStore(ctx, s, func(store *kv.Store) error {
 		group, each := errgroup.WithContext(ctx)
 		group.SetLimit(applying)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
 	"github.com/stepjet/stepjet/model/provider"
@@ -30,8 +32,11 @@ type hosted struct {
 	caller            *provider.Caller
 }
 
+// getenv reads an environment variable.
+type getenv func(string) (string, bool)
+
 // load reads a models file and the keys that it names. Errors have code invalid_config.
-func load(path string) (*file, error) {
+func load(path string, env getenv) (*file, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidConfig, err, "reading the models file")
@@ -44,7 +49,7 @@ func load(path string) (*file, error) {
 	if len(raw) > maxFile {
 		return nil, fault.New(fault.InvalidConfig, "%s is over %d bytes", path, maxFile)
 	}
-	f, err := parse(raw)
+	f, err := parse(raw, env)
 	if err != nil {
 		return nil, fault.New(fault.InvalidConfig, "the models file %s is not valid:\n%s", path, fault.As(err).Message).
 			WithHint("docs/models.md describes it")
@@ -52,7 +57,7 @@ func load(path string) (*file, error) {
 	return f, nil
 }
 
-func parse(raw []byte) (*file, error) {
+func parse(raw []byte, env getenv) (*file, error) {
 	var in struct {
 		Tools []struct {
 			Name        string          `json:"name"`
@@ -86,14 +91,14 @@ func parse(raw []byte) (*file, error) {
 	if len(problems) > 0 {
 		return nil, fault.New(fault.InvalidConfig, "%s", strings.Join(problems, "\n"))
 	}
-	return f, f.keys()
+	return f, f.keys(env)
 }
 
 // keys makes the callers, which read their keys.
-func (f *file) keys() (err error) {
+func (f *file) keys(env getenv) (err error) {
 	for i := range f.tools {
 		t := &f.tools[i]
-		if t.caller, err = provider.New(t.config, nil); err != nil {
+		if t.caller, err = provider.New(t.config, env); err != nil {
 			return err
 		}
 	}
@@ -129,4 +134,13 @@ func (f *file) close() {
 	for _, t := range f.tools {
 		t.caller.Close()
 	}
+}
+
+// host hosts the file's models on a worker with this connection, and returns what they share; nil where none has a rate.
+func (f *file) host(nc *nats.Conn, w *worker.Worker, log *slog.Logger) (*shared, error) {
+	if !f.limited() {
+		return nil, f.register(w, nil, log)
+	}
+	rates := &shared{nc: nc}
+	return rates, f.register(w, rates, log)
 }

@@ -51,7 +51,11 @@ func (s *shared) SetRate(ctx context.Context, tool, model string, rate []byte, s
 	return q.SetRate(ctx, tool, model, rate, seq)
 }
 
+// close closes it; a nil one is of models without rates.
 func (s *shared) close() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store != nil {

@@ -3,6 +3,8 @@
 package models
 
 import (
+	"os"
+
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/cobra"
 
@@ -53,16 +55,13 @@ func hostModels(cmd *cobra.Command, p *hosting.Program) error {
 		return fault.New(fault.InvalidConfig, "--models is missing").
 			WithHint("it names a models file; docs/models.md describes one")
 	}
-	file, err := load(p.File)
+	file, err := load(p.File, os.LookupEnv)
 	if err != nil {
 		return err
 	}
 	defer file.close()
 	return p.Run(cmd, log, func(nc *nats.Conn, w *worker.Worker) (daemon.Service, error) {
-		if !file.limited() {
-			return w, file.register(w, nil, log)
-		}
-		rates := &shared{nc: nc}
-		return &sharing{w, rates}, file.register(w, rates, log)
+		rates, err := file.host(nc, w, log)
+		return &sharing{w, rates}, err
 	})
 }

@@ -76,7 +76,7 @@ func world(t *testing.T, workers int, more string, serve http.HandlerFunc) (*cli
 	require.NoError(t, nc.Flush())
 	for range workers {
 		f, err := parse(fmt.Appendf(nil, `{"tools":[{"name":"model","model":{"provider":"openai","base_url":%q,"key_file":%q,
-			"models":{"small":{"id":"m","input_usd":1,"output_usd":2%s}}}}]}`, srv.URL, keys, more))
+			"models":{"small":{"id":"m","input_usd":1,"output_usd":2%s}}}}]}`, srv.URL, keys, more), nil)
 		require.NoError(t, err)
 		t.Cleanup(f.close)
 		rates := &shared{nc: nc}
@@ -235,12 +235,12 @@ func TestFilesThatAreNone(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "models.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err := load(path)
+		_, err := load(path, nil)
 		require.ErrorContains(t, err, says, text)
 		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 		require.NotContains(t, err.Error(), "sk-1")
 	}
-	_, err := load("absent.json")
+	_, err := load("absent.json", nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -251,7 +251,7 @@ func TestTheFileOfThePage(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "```json\n")
 	text, _, _ := strings.Cut(rest, "```")
 	t.Setenv("OPENAI_API_KEY", key)
-	f, err := parse([]byte(text))
+	f, err := parse([]byte(text), nil)
 	require.NoError(t, err)
 	defer f.close()
 	var any map[string]json.RawMessage
