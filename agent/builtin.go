@@ -96,7 +96,7 @@ func (p *entryReader) planEntry(at string, in place) {
 			return
 		}
 	}
-	schema, err := catalog.PlanSchema(nil, catalog.Options{})
+	schema, err := catalog.PlanSchema(nil, catalog.Options{Planner: true})
 	if err != nil {
 		panic(err) // it is made of nothing but what stands there
 	}

@@ -270,3 +270,11 @@ func commandIDs(commands []Command) (ids []string) {
 	}
 	return ids
 }
+
+// InlineAgent refuses an agent that an answer defines: what a planner may reach, its author has said.
+func (c entryCatalog) InlineAgent(string, string, []byte) (plan.Tool, plan.Report) {
+	return plan.Tool{}, plan.Report{Problems: []fault.Problem{{
+		Code: fault.InvalidValue, Message: "an answer defines no agents: only the tools that are offered may be called",
+		Hint: "call one of them: " + thereAre("", c.Names()),
+	}}}
+}

@@ -39,6 +39,8 @@ type Options struct {
 	// optional properties: those become nullable, and null stands for absent. A tool whose schema can't be written so
 	// is written plainly. MCP knows no such thing.
 	Strict bool
+	// Planner leaves out what a plan of an agent's planner can't have: agents of its own.
+	Planner bool
 }
 
 // maxDescription is the longest description of a function that OpenAI takes, in characters. Those of parameters have no

@@ -18,10 +18,38 @@ const (
 // model has no use for (schedule, backoff, null for what may be absent).
 func PlanSchema(tools []*tool.Definition, o Options) ([]byte, error) {
 	schema := planSchema(sorted(tools), "The steps, in any order.", o.Strict)
+	if !o.Strict && !o.Planner {
+		schema = withAgents(schema)
+	}
 	if !o.Strict {
 		schema = orCalls(schema, tools)
 	}
 	return indent(schema)
+}
+
+// withAgents lets the steps of a schema of plans define agents themselves. What stands in one is what the schema of agents
+// says of their definitions.
+func withAgents(schema object) object {
+	const about = `Instead of a tool: an agent, as under "agent" in its definition, beside description, inputSchema and outputSchema. The step's arguments are its input.`
+	text := object{{"type", []any{"string", "null"}}}
+	agent := object{{"type", []any{"object", "null"}}, {"description", about}, {"properties", object{
+		{"planner", object{{"type", "object"}, {"properties", object{{"tool", object{{"type", "string"}}}, {"model", text}, {"mode", text}}}, {"required", []any{"tool"}}}},
+		{"instructions", text},
+		{"tools", object{{"type", []any{"array", "null"}}}},
+		{"inputSchema", object{{"type", []any{"object", "null"}}}},
+		{"outputSchema", object{{"type", []any{"object", "null"}}}},
+	}}, {"required", []any{"planner"}}}
+	within := []string{"properties", "steps", "items", "properties"}
+	return added(schema, within, "agent", agent)
+}
+
+// added returns an object with a member in an object within it.
+func added(to object, within []string, name string, value any) object {
+	if len(within) == 0 {
+		return to.with(name, value)
+	}
+	inner, _ := to.get(within[0]).(object) // which this package has put there
+	return to.with(within[0], added(inner, within[1:], name, value))
 }
 
 // orCalls lets a schema of plans accept those of the state dialect, too.

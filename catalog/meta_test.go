@@ -193,6 +193,9 @@ type node struct {
 func (n node) each(at string, visit func(string, node)) {
 	for name, p := range n.Properties {
 		below := strings.TrimPrefix(at+"."+name, ".")
+		if strings.HasPrefix(at, "steps.agent") { // which stands beside no tool, and has a schema of its own
+			continue
+		}
 		if below != "steps" && name != "id" && name != "tool" && name != "partial" { // which stands beside a plan alone
 			visit(below, p)
 		}

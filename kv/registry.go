@@ -157,7 +157,7 @@ func (s *Registry) compose(def *tool.Definition, o *tool.Override, old standing)
 	if contract.Approval != "" || !def.Hosted() {
 		t.Needs = append(t.Needs, wire.LanguageTwo)
 	}
-	t.Needs = append(t.Needs, wire.NeedsOfAgent(def.Agent)...)
+	t.Needs = append(append(t.Needs, wire.NeedsOfAgent(def.Agent)...), wire.NeedsOfTemplate(def.Plan)...)
 	t.Inherit(old.Registered)
 	if old.Definition != nil {
 		t.AckWait = old.AckWait

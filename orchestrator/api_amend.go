@@ -269,6 +269,11 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 	return t, true
 }
 
+// InlineAgent is none that an amendment may add, also within a template.
+func (c *amendCatalog) InlineAgent(string, string, []byte) (plan.Tool, plan.Report) {
+	return plan.Tool{Agent: &plan.Agent{Flaw: notAmended}}, plan.Report{}
+}
+
 // freeze returns what a run keeps of the tools that it used none of before.
 func (c *amendCatalog) freeze(x *plan.Addition) map[string]*wire.FrozenTool {
 	tools := map[string]*wire.FrozenTool{}

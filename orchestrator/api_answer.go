@@ -173,13 +173,11 @@ func (a *answering) checkValue(q *machine.Question) {
 		a.tellWorker(q)
 		return
 	}
-	in, asks, digest := a.r.inputs(q.Call), q.Kind == outcome.Ask, ""
-	if f := a.r.start.Tools[a.r.step(q.Step).Tool]; f != nil && !asks {
-		digest = f.Digest
-	}
+	in, asks := a.r.inputs(q.Call), q.Kind == outcome.Ask
+	of := a.r.start.Tools[a.r.step(q.Step).Tool]
 	in.resolver = nil
 	a.l.driver.memory.reserve(in.most(false), func(ctx context.Context) {
-		err := a.unfitValue(ctx, &in, asks, digest)
+		err := a.unfitValue(ctx, &in, asks, of)
 		a.l.post(func() {
 			switch now := a.r.machine; {
 			case err != nil:
@@ -194,7 +192,7 @@ func (a *answering) checkValue(q *machine.Question) {
 	})
 }
 
-func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, digest string) error {
+func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, of *wire.FrozenTool) error {
 	value, bad := plan.Output(a.asks.Value, false)
 	if bad != nil {
 		return notTaken(fault.InvalidValue, "the value", bad)
@@ -213,10 +211,10 @@ func (a *answering) unfitValue(ctx context.Context, in *inputs, asks bool, diges
 		}
 		return nil
 	}
-	if digest == "" {
+	if of == nil {
 		return nil // a step with a plan of its own, whose result nothing declares
 	}
-	schema, err := a.s.reg.output(ctx, digest)
+	schema, err := a.s.reg.output(ctx, of)
 	if err != nil || schema == nil {
 		return err
 	}

@@ -173,6 +173,28 @@ func (c *catalog) agent(k *known) *plan.Agent {
 	return agents.Of(a, r)
 }
 
+// InlineAgent reads an agent that a plan defines itself. It is a tool of this plan from then on, under a name that no
+// registry has.
+func (c *catalog) InlineAgent(name, step string, definition []byte) (plan.Tool, plan.Report) {
+	d, r := agentcheck.Inline(step, definition, func(d *tool.Definition) plan.Report {
+		_, r := agents.Read(d, c)
+		return r
+	})
+	if d == nil {
+		return plan.Tool{}, r
+	}
+	k := &known{Registered: tool.Registered{Name: name, Definition: d, Digest: d.Digest()}}
+	k.Contract, _ = d.Contract() // it has none of its own
+	k.schema, _ = d.Input()      // a flaw of the definition is told
+	k.output, _ = d.Output()
+	f := wire.FrozenTool{Digest: k.Digest, Contract: k.Contract, Agent: true}
+	f.Definition, _ = json.Marshal(d) // it was read from JSON
+	k.frozen = wire.Frozen(f)
+	c.used[name] = k
+	t, _ := c.Lookup(name)
+	return t, r
+}
+
 // Group returns the tools of a group, for agents, and whether there is one.
 func (c *catalog) Group(role string) (tools []string, ok bool) {
 	return c.roles.Group(role, func() (live []groups.Live) {
@@ -237,13 +259,13 @@ func checkAgainst(d *tool.Definition, c *catalog) (r plan.Report) {
 	own := &known{Registered: tool.Registered{Definition: d}}
 	own.schema, _ = d.Input() // a flaw of the definition that others report
 	own.output, _ = d.Output()
+	c.used[d.Name] = own // an agent within its plan may name it
 	if d.Agent != nil {
-		c.used[d.Name] = own
 		_, r = agents.Read(d, c)
 		problems, warnings := agentcheck.Texts(d)
 		r.Problems, r.Warnings = append(r.Problems, problems...), append(r.Warnings, warnings...)
-	} else if r = plan.CheckTemplate(d, c); len(r.Problems) == 0 {
-		c.used[d.Name] = own
+	} else {
+		r = plan.CheckTemplate(d, c)
 	}
 	if len(r.Problems) > 0 {
 		return r

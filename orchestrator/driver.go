@@ -556,7 +556,7 @@ func (dr *driver) learn(r *run, rec machine.Record, tools map[string]*wire.Froze
 		learned := schemas{}
 		templates, err := dr.reg.templates(ctx, &wire.Start{Tools: tools})
 		for _, name := range slices.Sorted(maps.Keys(tools)) {
-			schema, err := dr.reg.schema(ctx, tools[name].Digest)
+			schema, err := dr.reg.schema(ctx, tools[name])
 			if err != nil && ctx.Err() == nil {
 				dr.log.Warn("the schema of a tool can't be read: its worker checks the arguments alone", "tool", name, "error", err)
 			}

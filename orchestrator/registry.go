@@ -264,7 +264,7 @@ func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Sta
 		if _, done := s[name]; done || start.Tools[name] == nil {
 			continue
 		}
-		schema, err := g.schema(ctx, start.Tools[name].Digest)
+		schema, err := g.schema(ctx, start.Tools[name])
 		if err != nil {
 			return nil, err
 		}
@@ -288,8 +288,12 @@ func (f frozenTools) Definition(name string) (*tool.Definition, bool) {
 // Names returns the names of all, sorted.
 func (f frozenTools) Names() []string { return slices.Sorted(maps.Keys(f.defined)) }
 
-// definition returns the definition of a digest: that of now where it is the same, since a run may keep many.
-func (g *registry) definition(ctx context.Context, name, digest string) (*tool.Definition, error) {
+// definition returns the definition of a tool that a run froze: that of now where it is the same, since a run may keep many.
+func (g *registry) definition(ctx context.Context, name string, t *wire.FrozenTool) (*tool.Definition, error) {
+	if t.Definition != nil {
+		return tool.ParseDefinition(t.Definition)
+	}
+	digest := t.Digest
 	g.mu.RLock()
 	k := g.tools[name]
 	g.mu.RUnlock()
@@ -317,7 +321,7 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*a
 	}
 	tools := frozenTools{agents.FrozenRoles{Roles: start.Groups, Search: start.Search}, map[string]*tool.Definition{}}
 	for _, name := range names {
-		d, err := g.definition(ctx, name, start.Tools[name].Digest)
+		d, err := g.definition(ctx, name, start.Tools[name])
 		if err != nil {
 			return nil, err
 		}
@@ -372,7 +376,7 @@ func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string
 		if !t.Plan && !t.Agent {
 			continue
 		}
-		d, err := g.store.Definition(ctx, t.Digest)
+		d, err := g.definition(ctx, name, t)
 		if err != nil {
 			return nil, err
 		}
@@ -383,7 +387,7 @@ func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string
 		if a := defined[name]; a != nil {
 			x.Agent = agents.Of(a, plan.Report{})
 		}
-		of, err := g.declaredBy(ctx, t.Digest)
+		of, err := g.declaredBy(ctx, t)
 		if err != nil {
 			return nil, err
 		}
@@ -399,13 +403,14 @@ type declared struct {
 	out *tool.Schema // nil where none is declared that can be used
 }
 
-// declaredBy returns what a definition declares that a run froze. The error is one that may pass, unless the schema of the
-// arguments can't be used.
-func (g *registry) declaredBy(ctx context.Context, digest string) (declared, error) {
+// declaredBy returns what the definition of a tool declares that a run froze. The error is one that may pass, unless the
+// schema of the arguments can't be used.
+func (g *registry) declaredBy(ctx context.Context, t *wire.FrozenTool) (declared, error) {
+	digest := t.Digest
 	if x := g.heardOf(digest); x.in != nil {
 		return x, nil
 	}
-	d, err := g.store.Definition(ctx, digest)
+	d, err := g.definition(ctx, "", t)
 	if err != nil {
 		return declared{}, err
 	}
@@ -413,7 +418,9 @@ func (g *registry) declaredBy(ctx context.Context, digest string) (declared, err
 	if x.in, err = d.Input(); err != nil {
 		return declared{}, err
 	}
-	x.out, _ = d.Output()
+	if x.out, _ = d.Output(); t.Definition != nil { // it is this run's alone
+		return x, nil
+	}
 	g.mu.Lock()
 	g.declared[digest] = x
 	g.mu.Unlock()
@@ -429,12 +436,12 @@ func (g *registry) heardOf(digest string) declared {
 
 // output returns the output schema of a definition that a run froze; nil where it declares none that can be used. The
 // error is one that may pass.
-func (g *registry) output(ctx context.Context, digest string) (*tool.Schema, error) {
-	x, err := g.declaredBy(ctx, digest)
+func (g *registry) output(ctx context.Context, t *wire.FrozenTool) (*tool.Schema, error) {
+	x, err := g.declaredBy(ctx, t)
 	return x.out, err
 }
 
-func (g *registry) schema(ctx context.Context, digest string) (*tool.Schema, error) {
-	x, err := g.declaredBy(ctx, digest)
+func (g *registry) schema(ctx context.Context, t *wire.FrozenTool) (*tool.Schema, error) {
+	x, err := g.declaredBy(ctx, t)
 	return x.in, err
 }

@@ -59,9 +59,13 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.registerAgent(simAgent, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simClerk, simOpener, simLate, simOpener, simOpener, budget))
+	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simClerk, simOpener, simLate, simOpener, simOpener, budget)
+	w.registerAgent(simAgent, w.agentDefinition)
 }
+
+// inline reports whether the run of a world defines its agent itself.
+func (w *world) inline() bool { return w.seed/11%7 >= 4 }
 
 func (w *world) registerAgent(name, definition string) {
 	d, err := tool.ParseDefinition(fmt.Appendf(nil, `{"name":%q,"agent":%s}`, name, definition))
@@ -94,6 +98,10 @@ func (w *world) submitAgents() {
 		return
 	}
 	body := fmt.Appendf(nil, `{"steps":[{"id":"a","tool":%q,"arguments":{"n":%d}}]}`, simAgent, w.seed%97)
+	if w.inline() {
+		body = fmt.Appendf(nil, `{"steps":[{"id":"a","agent":%s,"arguments":{"n":%d}}]}`, w.agentDefinition, w.seed%97)
+		w.stats["a run that defines its agent itself"]++
+	}
 	w.truths.agents[plan.Digest(body)] = true
 	w.at(w.knobs.faults/4, func() {
 		w.submit(subjects.NewRun("t", "agent"), body, nil)
@@ -114,6 +122,7 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 		all[simAgent].Agent.Approval = &plan.Approval{}
 	}
 	all[simAgent].Agent.Summary = simDigest
+	all[plan.InlineName("", "a")] = &plan.Template{Name: plan.InlineName("", "a"), Agent: all[simAgent].Agent}
 	for name, t := range w.templates.plans {
 		all[name] = t
 	}

@@ -34,13 +34,15 @@ type world struct {
 
 	templates  simTemplates
 	agentTools []string
-	steps      *queue
-	owners     []*orch
-	hands      []*hand
-	marks      []kv.Mark // what owners told of how far they are
-	needs      []string  // what runs were said to need
-	stats      stats
-	truths     truths
+
+	agentDefinition string // what stands under "agent"
+	steps           *queue
+	owners          []*orch
+	hands           []*hand
+	marks           []kv.Mark // what owners told of how far they are
+	needs           []string  // what runs were said to need
+	stats           stats
+	truths          truths
 
 	questions simQuestions
 

@@ -39,7 +39,7 @@ func (p *parser) byLabels(l *level, keys []int32, m *members, at place) {
 			if key == 0 || p.keyName(key) != want.name {
 				continue
 			}
-			if m.has(want.field) || want.field == stepTool && m[stepPlan] != 0 || p.tape[key+1].Kind == jsontape.Null {
+			if m.has(want.field) || want.field == stepTool && m[stepPlan]+m[stepAgent] != 0 || p.tape[key+1].Kind == jsontape.Null {
 				p.foreign(l, key, at)
 			} else {
 				p.byLabel(l, want, key, m, at)

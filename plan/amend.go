@@ -80,7 +80,7 @@ func Check(p *Plan, a *Amendment, c Catalog) (*Addition, Report) {
 func readAmendment(p *Plan, a *Amendment, c Catalog) *amending {
 	x := &amending{amendment: a, base: p}
 	body, bad := a.document()
-	x.parser = newParser(body, c, Limits{}, &library{catalog: c, frozen: a.Templates})
+	x.parser = newParser(body, c, Limits{}, newLibrary(c, a.Templates))
 	x.second = true
 	switch {
 	case bad != nil:

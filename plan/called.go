@@ -141,7 +141,7 @@ func CheckTemplate(d *tool.Definition, c Catalog) Report {
 	t := &Template{Name: d.Name, Plan: d.Plan}
 	t.Input, _ = d.Input() // a flaw of the definition that others report
 	t.Output, _ = d.Output()
-	l := &library{catalog: c}
+	l := newLibrary(c, nil)
 	r := l.open(d.Name, t).Report
 	return r.at(func(path string) string { return "/plan" + path })
 }
@@ -177,6 +177,7 @@ func (r Report) at(place func(string) string) Report {
 type library struct {
 	catalog Catalog
 	frozen  map[string]*Template // Limits.Templates
+	agents  AgentReader          // nil: nobody looks into the agents that plans define
 	read    map[string]*volume
 	reading []string // those that are being read, each called by the one before
 	bytes   int
@@ -211,7 +212,7 @@ func (l *library) open(name string, t *Template) *volume {
 	}
 	l.reading = append(l.reading, name)
 	p := newParser(t.Plan, l.catalog, Limits{}, l)
-	p.second, p.refs.input, p.above, p.declared = true, true, 1, t.Input
+	p.second, p.refs.input, p.above, p.declared, p.template = true, true, 1, t.Input, t.Name
 	if p.scan(t.Plan) && !p.wrapped() {
 		p.read()
 	}

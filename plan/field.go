@@ -51,6 +51,7 @@ const (
 	stepPlan
 	stepPartial
 	stepRepeat
+	stepAgent
 )
 
 // The fields of for_each.
@@ -70,7 +71,7 @@ var (
 	stepLevel = &level{
 		name:    "a step",
 		move:    "move it into the step that it is for",
-		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval", "plan", "partial", "repeat"},
+		fields:  []string{"id", "tool", "arguments", "depends_on", "timeout", "retry", "optional", "for_each", "if", "value", "approval", "plan", "partial", "repeat", "agent"},
 		second:  stepPlan,
 		aliases: stepAliases,
 		labels:  stepLabels,
@@ -83,7 +84,7 @@ var (
 func init() { planLevel.other, stepLevel.other = stepLevel, planLevel }
 
 // maxFields is the most that any level has.
-const maxFields = 14
+const maxFields = 15
 
 // members are the values of an object's known fields, as nodes; 0 for those that are absent (the root is no value of a
 // field, so 0 is free).

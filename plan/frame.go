@@ -174,6 +174,8 @@ func (p *parser) form(i int, m *members) {
 		valueReader{p}.form(i, m)
 	case m[stepPlan] != 0:
 		p.composite(i, m)
+	case m[stepAgent] != 0:
+		inlineReader{p}.form(i, m)
 	default:
 		p.stepTool(i, m[stepTool])
 		caller{p}.tool(i, m)
@@ -188,6 +190,7 @@ func (p *parser) composite(i int, m *members) {
 		p.invalid(p.below(at, m[stepPlan]), "remove one of them, or make two steps of it", `a step has a "tool" or a "plan", not both`)
 		p.stepTool(i, n)
 	}
+	inlineReader{p}.beside(i, m, stepPlan)
 	if n := m[stepRetry]; n != 0 {
 		p.invalid(p.below(at, n), "move it into the steps of its plan; \"repeat\" runs the plan again", "a step with a plan of its own is not tried again as a whole")
 	}

@@ -19,7 +19,7 @@ func ParseLimited(body []byte, c Catalog, l Limits) (*Plan, Report) { return par
 
 // parse is ParseLimited; second says that the plan is of language 2 whatever it uses.
 func parse(body []byte, c Catalog, l Limits, second bool) (*Plan, Report) {
-	p := newParser(body, c, l, &library{catalog: c, frozen: l.Templates})
+	p := newParser(body, c, l, newLibrary(c, l.Templates))
 	p.second = second || l.Language2
 	if l.MaxBytes <= 0 {
 		l.MaxBytes = MaxBytes
@@ -64,6 +64,7 @@ type parser struct {
 	declared  *tool.Schema    // of the input, where the plan is a template's; nil for one that nobody declared
 	expanded  int             // steps that were read, those of the templates that they call among them
 	doneSteps map[string]bool // Limits.Done
+	template  string          // whose plan it is; empty for one that was submitted
 	src       string
 	tape      []jsontape.Node
 	col       collector

@@ -141,7 +141,7 @@ func TestUnknownFields(t *testing.T) {
 			errors: []string{"ID", "Id", "i_d", "Tool", "tools", "tol", "tooL", "argument", "Arguments", "args", "params", "parameters", "input", "inputs",
 				"depends", "dependencies", "deps", "dep", "needs", "requires", "prerequisites", "wait_for", "after", "retries", "on_error", "continue_on_error", "dependsOn", "depend_on", "Retry", "retri", "timeOut", "Optional", "forEach", "foreach", "For_Each", "for-each", "foreachs", "when",
 				"version", "priority", "batch", "steps", "output_steps", "on_failure", "on_missing", "schedule",
-				"until", "open", "open_for", "agent", "ask", "template", "plans"},
+				"until", "open", "open_for", "ask", "template", "plans"},
 			warnings: []string{"thought", "description", "ids", "name", "type", "arg", "Args", "outputs", "Output", "comment", "onFailure", "iff", "optionally", "tool_name", "function", "action", "step_id",
 				"Needs", "waitfor", "priorities"},
 		},

@@ -110,6 +110,7 @@ func (p *Plan) Needs() []string {
 	for s := range p.All() {
 		if a := s.Agent(); a != nil {
 			all[Agents], all[Replan], all[ApprovedRounds] = true, true, all[ApprovedRounds] || a.Approval != nil
+			all[InlineAgents] = all[InlineAgents] || inline(s)
 		}
 	}
 	maps.DeleteFunc(all, func(_ string, is bool) bool { return !is })

@@ -19,7 +19,6 @@ var reserved = map[string]string{
 	"priority": "remove it",
 	"batch":    "a tool's contract says whether it takes batches; for the items of a list use for_each",
 	"until":    `write it into the step that is repeated: "repeat": {"until": "$last.ready"}`,
-	"agent":    `remove it: a step is done by the tool that it names: "tool": "…"`,
 	"ask":      `ask by a step {"tool": "ask", "arguments": {"question": "…"}}, or before a step by its "approval": {"ask": "…"}`,
 	"template": `a step calls a template as any tool: "tool": "<name>"; without steps around it write {"template": "<name>", "input": {…}}`,
 }

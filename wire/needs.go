@@ -54,12 +54,39 @@ const Guards = "guards"
 // of them their records are nobody's.
 const AgentSummary = "agent-summary"
 
+// InlineAgents is the need of a run whose plan, or a template that it calls, defines an agent itself, and of such a
+// template's entry: who does not know of it can't read the plan.
+const InlineAgents = "inline-agents"
+
+// NeedsOfTemplate returns what has to be known to go on with a template of such a plan, beside its language; nil for nothing.
+func NeedsOfTemplate(plan json.RawMessage) []string {
+	type step struct {
+		Agent json.RawMessage `json:"agent"`
+		Plan  json.RawMessage `json:"plan"`
+	}
+	var p struct {
+		Steps []step `json:"steps"`
+	}
+	if len(plan) == 0 || json.Unmarshal(plan, &p) != nil {
+		return nil
+	}
+	for _, s := range p.Steps {
+		if len(s.Agent) > 0 && s.Agent[0] == '{' {
+			return []string{InlineAgents}
+		}
+		if needs := NeedsOfTemplate(s.Plan); needs != nil {
+			return needs
+		}
+	}
+	return nil
+}
+
 // ofAgents are the members of an agent's definition that need more than Agents.
 var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -106,7 +133,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
 	}
 }

@@ -61,6 +61,8 @@ type FrozenTool struct {
 	Plan bool `json:"plan,omitempty"`
 	// Agent says that it is an agent, likewise.
 	Agent bool `json:"agent,omitempty"`
+	// Definition is that of an agent which the plan defines itself, since no registry keeps it; nil for any other tool.
+	Definition json.RawMessage `json:"definition,omitempty"`
 
 	form []byte // as JSON, where it was written before
 }

@@ -74,6 +74,17 @@ func TestStartForms(t *testing.T) {
 	read, _, err := wire.ParseStart(frozen.Header, frozen.Data)
 	require.NoError(t, err)
 	require.Equal(t, template, read)
+	inline := &wire.Start{
+		Needs: []string{wire.Agents, wire.InlineAgents, wire.LanguageTwo},
+		Tools: map[string]*wire.FrozenTool{"=a": {
+			Digest: "ef56", Contract: contractOf(t, `{"name":"a","agent":{"planner":{"tool":"model"}}}`), Agent: true, Definition: []byte(`{"name":"a","agent":{"planner":{"tool":"model"}}}`),
+		}},
+	}
+	wiretest.Golden(t, *update, "start_inline", startMsg(t, inline))
+	frozen = wiretest.Load(t, "start_inline")
+	read, _, err = wire.ParseStart(frozen.Header, frozen.Data)
+	require.NoError(t, err)
+	require.Equal(t, inline, read)
 	golden(t, "start", wire.Versioned(), startMsg(t, retry).Data, wiretest.Ignored, recode("2", retry))
 	require.True(t, rejected.Rejected())
 	require.False(t, accepted.Rejected())

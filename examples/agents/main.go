@@ -54,7 +54,8 @@ func names() (all []string) {
 // example is a folder of an agent.
 type example struct {
 	folder  string
-	agents  []byte // its definitions; the last one is run
+	agents  []byte // its definitions; the last one is run, where there is no plan
+	plan    []byte // what is run instead: it defines an agent itself; nil for none
 	groups  []byte // groups of tools; nil for none
 	input   []byte
 	answers []byte // of the scripted planner
@@ -75,9 +76,12 @@ func read(folder, script string) (e example, err error) {
 		}
 		return raw
 	}
-	e.agents, e.answers = of("agent.json", true), of("answers"+suffix, true)
+	e.plan, e.answers = of("plan.json", false), of("answers"+suffix, true)
+	if e.agents = []byte("[]"); e.plan == nil {
+		e.agents = of("agent.json", true)
+	}
 	if e.input = of("input"+suffix, false); e.input == nil {
-		e.input = of("input.json", true)
+		e.input = of("input.json", e.plan == nil)
 	}
 	e.groups, e.person = of("groups.json", false), of("person.json", false)
 	if err != nil {

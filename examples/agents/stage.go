@@ -87,10 +87,15 @@ func (s *stage) apply(ctx context.Context, model bool) error {
 			return err
 		}
 	}
-	for _, a := range agents {
-		if model {
-			a = json.RawMessage(strings.Replace(string(a), `"tool": "script"`, `"tool": "model"`, 1))
+	byModel := func(text []byte) []byte {
+		if !model {
+			return text
 		}
+		return []byte(strings.Replace(string(text), `"tool": "script"`, `"tool": "model"`, 1))
+	}
+	s.plan = byModel(s.plan)
+	for _, a := range agents {
+		a = byModel(a)
 		made, err := s.client.ApplyTemplate(ctx, a)
 		if err != nil {
 			return err
@@ -102,7 +107,7 @@ func (s *stage) apply(ctx context.Context, model bool) error {
 
 // play runs the agent under a run id, "" for a new one, with somebody beside it who answers what it asks.
 func (s *stage) play(ctx context.Context, run string) (*outcome.Outcome, error) {
-	r, err := client.AgentOf(s.client, s.agent).Submit(ctx, json.RawMessage(s.input), client.SubmitOptions{Run: run})
+	r, err := s.submit(ctx, client.SubmitOptions{Run: run})
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +117,14 @@ func (s *stage) play(ctx context.Context, run string) (*outcome.Outcome, error) 
 		go s.answer(ctx, r.ID())
 	}
 	return r.Wait(ctx)
+}
+
+// submit submits the plan, or a call of the agent.
+func (s *stage) submit(ctx context.Context, o client.SubmitOptions) (*client.Run, error) {
+	if len(s.plan) > 0 {
+		return s.client.Submit(ctx, s.plan, o)
+	}
+	return client.AgentOf(s.client, s.agent).Submit(ctx, json.RawMessage(s.input), o)
 }
 
 // answer answers the first question of a run, as soon as it is asked.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/internal/dryrun"
 	"github.com/stepjet/stepjet/internal/hosted"
 	"github.com/stepjet/stepjet/plan"
@@ -63,6 +64,24 @@ type catalog struct {
 	tools map[string]plan.Tool
 	names []string
 	rules dryrun.Rules // what their contracts ask people for
+
+	definitions map[string]*tool.Definition
+}
+
+// Definition returns that of a tool.
+func (c *catalog) Definition(name string) (*tool.Definition, bool) {
+	d, ok := c.definitions[name]
+	return d, ok
+}
+
+// InlineAgent reads an agent that a plan defines itself.
+func (c *catalog) InlineAgent(_, step string, definition []byte) (plan.Tool, plan.Report) {
+	d, r := agentcheck.Inline(step, definition, agentcheck.Against(c))
+	if d == nil {
+		return plan.Tool{}, r
+	}
+	t, _, _ := planTool(d) // what is wrong with it is told
+	return t, r
 }
 
 func (c *catalog) Lookup(name string) (plan.Tool, bool) {
@@ -74,13 +93,13 @@ func (c *catalog) Names() []string { return c.names }
 
 // newCatalog compiles the schemas of definitions. Errors: InvalidTool.
 func newCatalog(definitions []*tool.Definition) (*catalog, error) {
-	c := &catalog{tools: make(map[string]plan.Tool, len(definitions)), rules: dryrun.Rules{}}
+	c := &catalog{tools: make(map[string]plan.Tool, len(definitions)), rules: dryrun.Rules{}, definitions: map[string]*tool.Definition{}}
 	for _, d := range definitions {
 		t, rule, err := planTool(d)
 		if err != nil {
 			return nil, fault.As(err)
 		}
-		c.rules[d.Name] = rule
+		c.rules[d.Name], c.definitions[d.Name] = rule, d
 		if _, twice := c.tools[d.Name]; !twice {
 			c.names = append(c.names, d.Name)
 		}

@@ -171,7 +171,7 @@ func doesIn(of *account, s *outcome.Step) string {
 	return does(of.plan, s.ID, s.Tool)
 }
 
-// does names what a step does: the tool that it calls, a plan of its own that it has, a loop or a value that it is. p is the plan
+// does names what a step does: the tool that it calls, an agent or a plan of its own that it has, a loop or a value that it is. p is the plan
 // of the run, nil where it isn't to be had.
 func does(p *plan.Plan, token, tool string) string {
 	if tool == "" && p != nil {
@@ -181,6 +181,9 @@ func does(p *plan.Plan, token, tool string) string {
 		case ok && s.Plan != nil:
 			return "plan"
 		}
+	}
+	if plan.IsInline(tool) {
+		return "agent"
 	}
 	return cmp.Or(oneLine(tool), "value")
 }

@@ -3,6 +3,7 @@ package dryrun
 import (
 	"slices"
 
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -64,6 +65,27 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	k := &known{Tool: t, name: name, input: input, output: output, lacks: c.lacks(&t)}
 	c.known[name] = k
 	return k.plan(), true
+}
+
+// Definition returns that of a tool.
+func (c *catalog) Definition(name string) (*tool.Definition, bool) {
+	t, ok := c.tools[name]
+	return t.Definition, ok
+}
+
+// InlineAgent reads an agent that the plan defines itself. It is a tool of the plan, as one of the registry is: what its
+// rounds would do nobody knows.
+func (c *catalog) InlineAgent(name, step string, definition []byte) (plan.Tool, plan.Report) {
+	d, r := agentcheck.Inline(step, definition, agentcheck.Against(c))
+	if d == nil {
+		return plan.Tool{}, r
+	}
+	own := *d
+	own.Name = name
+	contract, _ := own.Contract() // it has none of its own
+	c.tools[name] = Tool{Definition: &own, Contract: contract}
+	t, _ := c.Lookup(name)
+	return t, r
 }
 
 func (k *known) plan() plan.Tool {

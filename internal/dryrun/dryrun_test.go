@@ -347,3 +347,26 @@ func TestAPlanOfAStepThatFails(t *testing.T) {
 	require.Empty(t, d.Errors, "what is called within is made up, so what comes of it is")
 	require.Len(t, d.Doubts, 1)
 }
+
+// An agent that the plan defines itself is one call, as that of one of the registry is, and what is wrong with it is told
+// where it stands in the plan.
+func TestAnAgentOfThePlan(t *testing.T) {
+	t.Parallel()
+	d := of(t, `{"steps": [{"id": "s", "tool": "search"}, {"id": "a", "agent": {"planner": {"tool": "say"}, "tools": ["fetch"], "inputSchema": {"type": "object", "required": ["of"]},
+		"outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}, "arguments": {"of": "$ref:s.pages"}},
+		{"id": "b", "tool": "one", "arguments": {"n": "$ref:a.n"}}]}`, tools)
+	require.Empty(t, d.Problems)
+	require.Equal(t, [][]string{{"s"}, {"a"}, {"b"}}, d.Waves)
+	require.Equal(t, 3, d.Calls)
+	a := stepOf(t, d, "a")
+	require.Equal(t, "=a", a.Tool)
+	require.JSONEq(t, `{"of":[{"url":"a"},{"url":"b"},{"url":"c"}]}`, string(a.Arguments))
+	d = of(t, `{"steps": [{"id": "a", "agent": {"planner": {"tool": "sey"}, "tools": ["fetsh"], "max_rounds": -1}, "arguments": {}}, {"id": "b", "tool": "one", "arguments": {"n": 1}}]}`, tools)
+	var places []string
+	for _, p := range d.Problems {
+		places = append(places, p.Path)
+	}
+	require.ElementsMatch(t, []string{"/steps/0/agent/planner/tool", "/steps/0/agent/tools/0", "/steps/0/agent/max_rounds", "/steps/1/arguments/n"}, places)
+	d = of(t, `{"steps": [{"id": "a", "agent": {"planner": {"tool": "say"}, "tools": [{"group": "web"}, "fetsh"]}}]}`, tools)
+	require.Empty(t, d.Problems, "what is in a group is not known here, and so are the tools")
+}

@@ -28,6 +28,9 @@ func does(p *plan.Plan, i int) string {
 	}
 	switch calc := p.Calculation(i); {
 	case !p.Steps[i].Value:
+		if plan.IsInline(p.Steps[i].Does().Tool) {
+			return "agent"
+		}
 		return p.Steps[i].Does().Tool
 	case calc != "":
 		return "= " + text.Clip(strings.Join(strings.Fields(printable(calc)), " "), maxCondition)

@@ -47,6 +47,26 @@ var ofAgents = []mutant{
 		"machine/asking.go", "		s.since = r.seq\n", "", "./orchestrator", "AgentAsks",
 	},
 	{
+		"agent-inline-need", "an orchestrator that knows of no agents in plans goes on with a run that has one",
+		"plan/inlineagent.go", "return s.Agent() != nil && IsInline(s.Template.Name) }", "return false }", "./orchestrator", "ARunWithAnAgentOfAPlan",
+	},
+	{
+		"agent-inline-place", "what is wrong with an agent of a plan is told where it would stand in the registry",
+		"internal/agentcheck/inline.go", "			list[i].Path = inlinePlace(list[i].Path)\n", "", "./internal/agentcheck", "Inline",
+	},
+	{
+		"agent-inline-lost", "whoever takes a run over looks for its own agents in the registry",
+		"orchestrator/registry.go", "	if t.Definition != nil {\n		return tool.ParseDefinition", "	if false {\n		return tool.ParseDefinition", "./orchestrator", "AnAgentOfAPlan",
+	},
+	{
+		"agent-inline-permitted", "an agent of a plan may reach what the run has no permission for",
+		"plan/inlineagent.go", "	if len(t.Lacks) > 0 {", "	if false {", "./orchestrator", "AgentsOfPlansMayCall",
+	},
+	{
+		"agent-inline-answered", "a planner may define agents in its answer",
+		"agent/fragment.go", "	return plan.Tool{}, plan.Report{Problems: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "	return plan.Tool{}, plan.Report{Warnings: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "./orchestrator", "AnAnswerDefinesNoAgent",
+	},
+	{
 		"agent-roles-of-now", "a run does not keep what groups and searches of its agents had when it began",
 		"orchestrator/judge.go", "	start.Groups, start.Search = roles.Roles, roles.Search\n", "	start.Groups = roles.Search\n", "./orchestrator", "AgentFinds|ToolsOfGroups",
 	},
