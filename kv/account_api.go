@@ -84,7 +84,8 @@ func look[T any](ctx context.Context, try int, ask func(context.Context) (T, err
 // leader is elected, a server restarts, or the connection is away.
 func transient(err error) bool {
 	switch apiCode(err) {
-	case codeUnavailable, codeTooManyRequests, codeOffline, codeSequenceInFlight, codeSequenceNotReady, codeDuplicateInFlight:
+	case codeNoPeers, // as long as the leader has not heard of all servers
+		codeUnavailable, codeTooManyRequests, codeOffline, codeSequenceInFlight, codeSequenceNotReady, codeDuplicateInFlight:
 		return true
 	case 0:
 	default:
@@ -260,7 +261,7 @@ func (s *account) ensureStream(ctx context.Context, cfg jetstream.StreamConfig) 
 	}
 	one, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	stream, err = s.js.CreateStream(one, cfg)
+	stream, err = s.js.CreateStream(one, s.cfg.placed(cfg))
 	if apiCode(err) == codeStreamExists || errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || errors.Is(err, context.DeadlineExceeded) {
 		stream, err = s.stream(ctx, cfg.Name)
 	}

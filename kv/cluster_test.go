@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -87,4 +88,28 @@ func TestALeaderThatDiesLosesNothing(t *testing.T) {
 		require.False(t, seen[body], "written twice")
 		seen[body] = true
 	}
+}
+
+func TestStreamsAreMadeInTheClusterThatIsNamed(t *testing.T) {
+	t.Parallel()
+	servers := natstest.StartCluster(t, 3) // whose name is "test"
+	s := setupOn(t, servers[0], kv.Config{Replicas: 3, Cluster: "test"})
+	js, err := jetstream.New(s.Conn())
+	require.NoError(t, err)
+	names := 0
+	streams := js.ListStreams(within(t, time.Minute))
+	for info := range streams.Info() {
+		require.NotNil(t, info.Config.Placement, info.Config.Name)
+		require.Equal(t, "test", info.Config.Placement.Cluster, info.Config.Name)
+		names++
+	}
+	require.NoError(t, streams.Err())
+	require.Greater(t, names, 5)
+
+	other, err := kv.Setup(within(t, time.Minute), natstest.Connect(t, natstest.StartCluster(t, 3)[0]), kv.Config{Replicas: 3, Cluster: "elsewhere"})
+	require.Equal(t, fault.NotReady, fault.CodeOf(err), "%#v", err)
+	var f *fault.Error
+	require.ErrorAs(t, err, &f)
+	require.Contains(t, f.Hint, "--nats-cluster")
+	require.Nil(t, other)
 }

@@ -32,6 +32,9 @@ type Config struct {
 	// is derived and repaired by the sweep, so nothing is lost with it; with sync_interval always it saves two
 	// flushes a step.
 	StepsAsync bool
+	// Cluster is the name of the NATS cluster that streams are made in. Empty: the one that the connection leads to, where
+	// that has room, else any that gateways join it with.
+	Cluster string
 	// Knows is what this program knows of needs; nil: wire.Ours. It is code, and no part of a configuration as JSON.
 	Knows wire.Knowledge `json:"-"`
 	// Logger takes warnings, such as a store that is full; nil: none.
@@ -297,6 +300,14 @@ func keeperConfig(shard int) jetstream.ConsumerConfig {
 
 // maxWaiting is how many pull requests of workers a consumer holds. It can't be changed once the consumer exists.
 const maxWaiting = 4096
+
+// placed returns the settings of a stream that is to be made where this program's streams are.
+func (c Config) placed(cfg jetstream.StreamConfig) jetstream.StreamConfig {
+	if c.Cluster != "" {
+		cfg.Placement = &jetstream.Placement{Cluster: c.Cluster}
+	}
+	return cfg
+}
 
 func orUnlimited(n int64) int64 {
 	if n == 0 {

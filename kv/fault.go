@@ -14,6 +14,7 @@ import (
 // Error codes of JetStream's API that mean something to Stepjet (nats-server, server/errors.json).
 const (
 	codeAccountResources  jetstream.ErrorCode = 10002
+	codeNoPeers           jetstream.ErrorCode = 10005
 	codeUnavailable       jetstream.ErrorCode = 10008
 	codeConsumerNotFound  jetstream.ErrorCode = 10014
 	codeInsufficient      jetstream.ErrorCode = 10023
@@ -41,7 +42,7 @@ const (
 var faultOfCode = map[jetstream.ErrorCode]fault.Code{
 	codeAccountResources: fault.StoreFull, codeInsufficient: fault.StoreFull, codeMemoryExceeded: fault.StoreFull,
 	codeStorageExceeded: fault.StoreFull, codeStoreFailed: fault.StoreFull,
-	codeUnavailable: fault.NotReady, codeConsumerNotFound: fault.NotReady, codeStreamNotFound: fault.NotReady,
+	codeNoPeers: fault.NotReady, codeUnavailable: fault.NotReady, codeConsumerNotFound: fault.NotReady, codeStreamNotFound: fault.NotReady,
 	codeOffline: fault.NotReady, codeTooManyRequests: fault.NotReady, codeSequenceNotReady: fault.NotReady,
 	codeSequenceInFlight: fault.NotReady, codeDuplicateInFlight: fault.NotReady,
 	codeMessageNotFound: fault.NotFound,
@@ -96,6 +97,10 @@ func Fault(err error) *fault.Error {
 	case fault.NotReady:
 		f.Message = "Stepjet is not set up there, or JetStream is not ready: " + err.Error()
 		f.Hint = "start an orchestrator, or wait until the cluster has a leader"
+		if apiCode(err) == codeNoPeers {
+			f.Message = "the cluster has too few servers for a stream and its replicas: " + err.Error()
+			f.Hint = "start them; and where gateways join several clusters, --nats-cluster names the one that is meant"
+		}
 	case fault.StoreFull:
 		f.Message = "no room left in JetStream: " + err.Error()
 		f.Hint = "raise the limit of the stream or of the account, or free some disk space"

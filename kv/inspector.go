@@ -79,7 +79,7 @@ func (i *Inspector) CheckLedger(cfg jetstream.StreamConfig) error { return check
 
 // Wanted returns the settings that a stream of Stepjet's should have, by its name, beside a ledger of so many shards.
 func (i *Inspector) Wanted(stream string, shards int) jetstream.StreamConfig {
-	return i.s.cfg.streamConfig(stream, shards)
+	return i.s.cfg.placed(i.s.cfg.streamConfig(stream, shards))
 }
 
 // WantedConsumer returns the settings that a tool's consumer should have.

@@ -55,6 +55,8 @@ type Spec struct {
 	Shared bool
 	// Tools are those of a worker.
 	Tools []string
+	// Cell is where it counts, one of several that gateways join; empty: there is one.
+	Cell string
 	// Shards is the number of ledger shards; 0: 1.
 	Shards int
 	// ToolShards is the number of step streams that an orchestrator may make, one for each 100 tools; 0: 4.
@@ -76,6 +78,7 @@ type Grant struct {
 	Listens  []string  `json:"listens"`
 
 	tenant string
+	cell   string
 }
 
 // Answers says how a request is answered, which the server has to know where it leads into another account.
@@ -107,7 +110,10 @@ func New(s Spec) (*Grant, error) {
 		}
 	}
 	s.Declared = sorted(s.Declared)
-	g := &Grant{Role: s.Role, User: string(s.Role), tenant: s.Tenant}
+	if s.Cell != "" && !subjects.ValidTenant(s.Cell) { // it becomes a part of the names of users and accounts
+		return nil, fault.New(fault.InvalidConfig, "%q is no name of a cell", s.Cell).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+	}
+	g := &Grant{Role: s.Role, User: string(s.Role), tenant: s.Tenant, cell: s.Cell}
 	switch s.Role {
 	case Orchestrator, Doctor:
 		g.orchestrate(s)
@@ -148,8 +154,19 @@ func New(s Spec) (*Grant, error) {
 	default:
 		return nil, fault.New(fault.InvalidConfig, "%q is no role", s.Role)
 	}
+	if s.Role != Worker { // which has its name already, in what it may publish
+		g.User = g.within(g.User)
+	}
 	g.Inbox = subjects.InboxPrefix(g.User)
 	return g, nil
+}
+
+// within returns a user's name in the grant's cell.
+func (g *Grant) within(user string) string {
+	if g.cell == "" {
+		return user
+	}
+	return user + "-" + g.cell
 }
 
 func checkTenant(name string) error {

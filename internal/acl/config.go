@@ -8,8 +8,16 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// Home is the account that holds Stepjet's streams, and in which its orchestrators are.
+// Home is the account that holds Stepjet's streams, and in which its orchestrators are, where there is one cell.
 const Home = "STEPJET"
+
+// homeOf returns that account of a cell.
+func homeOf(cell string) string {
+	if cell == "" {
+		return Home
+	}
+	return Home + "-" + cell
+}
 
 // System is all that a server is told of Stepjet.
 type System struct {
@@ -17,6 +25,8 @@ type System struct {
 	// Keys are the public nkeys of users, by name. A user without one has a password, from a variable of the server's
 	// environment (PasswordVariable).
 	Keys map[string]string
+	// Cell is that of the grants, which have it in their names.
+	Cell string
 	// Shards is the number of ledger shards; 0: 1.
 	Shards int
 	// Listen and StoreDir are the server's address and the folder of its streams.
@@ -30,7 +40,7 @@ const idleResponse = "15s"
 // Account returns the account that a grant's user is in.
 func (g *Grant) Account() string {
 	if g.home() {
-		return Home
+		return homeOf(g.cell)
 	}
 	return g.User
 }
@@ -56,21 +66,35 @@ func (s System) Config() string {
 	w.line("store_dir: %s", strconv.Quote(s.StoreDir))
 	w.close("}")
 	w.open("accounts {")
-	w.open("%s {", Home)
+	s.whole(&w)
+	w.close("}")
+	return w.String()
+}
+
+// Cellular returns all accounts of a cell, to stand among those of others in the accounts of every server of a
+// supercluster.
+func (s System) Cellular() string {
+	var w writer
+	w.line("# Stepjet, cell %s: %s", s.Cell, strings.Join(s.users(), ", "))
+	s.whole(&w)
+	return w.String()
+}
+
+// whole writes the account of the streams and those of all grants.
+func (s System) whole(w *writer) {
+	w.open("%s {", strconv.Quote(homeOf(s.Cell)))
 	w.line("jetstream: enabled")
-	s.mapping(&w)
-	s.exports(&w)
+	s.mapping(w)
+	s.exports(w)
 	w.open("users: [")
 	for _, g := range s.Grants {
 		if g.home() {
-			s.user(&w, g, g.Publishes())
+			s.user(w, g, g.Publishes())
 		}
 	}
 	w.close("]")
 	w.close("}")
-	s.accounts(&w)
-	w.close("}")
-	return w.String()
+	s.accounts(w)
 }
 
 // Accounts returns what is to be added to a configuration for the grants: their accounts, and what the account of the
@@ -81,7 +105,7 @@ func (s System) Accounts() string {
 	s.accounts(&w)
 	w.line("")
 	w.line("# In the account %s (where an export of the same subject is there already, add the account to its list):",
-		Home)
+		homeOf(s.Cell))
 	s.exports(&w)
 	return w.String()
 }
@@ -194,10 +218,10 @@ func (s System) accounts(w *writer) {
 			if g.approves(r.Subject) {
 				to += ", share: true" // so that the server says who approves
 			}
-			w.line("{ service: { account: %s, subject: %s }%s }", Home, strconv.Quote(r.Subject), to)
+			w.line("{ service: { account: %s, subject: %s }%s }", strconv.Quote(homeOf(g.cell)), strconv.Quote(r.Subject), to)
 		}
 		for _, l := range g.Listens {
-			w.line("{ stream: { account: %s, subject: %s } }", Home, strconv.Quote(l))
+			w.line("{ stream: { account: %s, subject: %s } }", strconv.Quote(homeOf(g.cell)), strconv.Quote(l))
 		}
 		w.close("]")
 		w.open("users: [")

@@ -141,7 +141,7 @@ func (g *Grant) work(s Spec) error {
 	// what results are held against where a run started with another definition
 	tools := subjects.BucketStream(subjects.ToolsBucket)
 	g.request(One, subjects.DirectGet(tools, subjects.BucketSubject(subjects.ToolsBucket, subjects.DefinitionFilter)))
-	g.User = userOf(names)
+	g.User = g.within(userOf(names))
 	// That it lives it says under its user's name alone, so that it can't speak for the workers of others.
 	g.request(None, subjects.BeatsOf(g.User))
 	g.listen(subjects.AskBeats)

@@ -24,7 +24,8 @@ type access struct {
 	tools, tenants     []string
 	declared           []string
 	shards, toolShards int
-	form, keys         string
+	form, keys, cell   string
+	accounts           bool
 	listen, store      string
 	observer           bool
 }
@@ -56,6 +57,7 @@ bucket and not the one that all other tenants share.`,
 	f.IntVar(&x.shards, "shards", 1, "ledger shards of the deployment")
 	f.IntVar(&x.toolShards, "tool-shards", 0, "step streams that orchestrators may make, one for each 100 tools (default 4)")
 	f.StringSliceVar(&x.declared, "declared", nil, "`tenant` with a bucket of its own (stepjet tenant add), in place of --tenant; may be repeated")
+	f.StringVar(&x.cell, "cell", "", "`name` of the cell, where gateways join several (docs/cells.md)")
 	x.keysFlag(f)
 	c.AddCommand(a.aclSystemCommand(x))
 	for _, role := range []struct {
@@ -92,7 +94,7 @@ func (a *app) aclRoleCommand(x *access, role acl.Role, short, example string) *c
 				}
 			}
 			g, err := acl.New(acl.Spec{
-				Role: role, Tenant: tenant, Declared: x.declared, Shared: len(x.tenants) > 0, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards,
+				Role: role, Tenant: tenant, Declared: x.declared, Shared: len(x.tenants) > 0, Tools: x.hosted(), Shards: x.shards, ToolShards: x.toolShards, Cell: x.cell,
 			})
 			if err != nil {
 				return err
@@ -126,7 +128,7 @@ func (x *access) hosted() (all []string) {
 
 // printGrants prints the configuration of some roles, which are all in the account of the streams or all in others.
 func (a *app) printGrants(x *access, grants []*acl.Grant) error {
-	sys, imports := acl.System{Grants: grants, Shards: x.shards}, grants[0].Imports()
+	sys, imports := acl.System{Grants: grants, Cell: x.cell, Shards: x.shards}, grants[0].Imports()
 	if err := a.giveKeys(x, &sys); err != nil {
 		return err
 	}
@@ -164,14 +166,18 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sys := acl.System{Grants: grants, Shards: x.shards, Listen: x.listen, StoreDir: x.store}
+			sys := acl.System{Grants: grants, Cell: x.cell, Shards: x.shards, Listen: x.listen, StoreDir: x.store}
 			if err := a.giveKeys(x, &sys); err != nil {
 				return err
 			}
 			if a.json() {
 				return a.printJSON(grants)
 			}
-			if _, err = fmt.Fprint(a.stdout, sys.Config()); err != nil {
+			text := sys.Config()
+			if x.accounts {
+				text = sys.Cellular()
+			}
+			if _, err = fmt.Fprint(a.stdout, text); err != nil {
 				return err
 			}
 			for _, tenant := range x.declared {
@@ -185,6 +191,7 @@ func (a *app) aclSystemCommand(x *access) *cobra.Command {
 	f.StringArrayVar(&x.tenants, "tenant", []string{subjects.DefaultTenant}, "`tenant` whose agents, approvers and viewers get an account each; may be repeated")
 	f.StringArrayVar(&x.tools, "tool", nil, "`tools` of a worker, with commas where it hosts several; repeated for each further worker")
 	f.BoolVar(&x.observer, "observer", false, "a user for \"stepjet ui\" too, who looks at the runs of all tenants")
+	f.BoolVar(&x.accounts, "accounts", false, "only what is to stand among the accounts of each server, for a cell beside others")
 	f.StringVar(&x.listen, "listen", "127.0.0.1:4222", "`address` that the server listens on")
 	f.StringVar(&x.store, "store", "jetstream", "`folder` of the server's streams")
 	return c
@@ -207,6 +214,7 @@ func (x *access) system() ([]*acl.Grant, error) {
 	var grants []*acl.Grant
 	for _, spec := range specs {
 		spec.Shards, spec.ToolShards, spec.Declared, spec.Shared = x.shards, x.toolShards, x.declared, len(x.tenants) > 0
+		spec.Cell = x.cell
 		g, err := acl.New(spec)
 		if err != nil {
 			return nil, err

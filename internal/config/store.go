@@ -42,6 +42,8 @@ type Store struct {
 	// Retention, AckWait and LedgerMaxBytes are those of kv.Config.
 	Retention, AckWait time.Duration
 	LedgerMaxBytes     int64
+	// Cluster is the NATS cluster that streams are made in.
+	Cluster string
 }
 
 var (
@@ -49,7 +51,7 @@ var (
 	storeSettings     = []Setting{
 		durabilitySetting, {"replicas", "STEPJET_REPLICAS"}, {"shards", "STEPJET_SHARDS"}, {"steps", "STEPJET_STEPS"},
 		{"retention", "STEPJET_RETENTION"}, {"ack-wait", "STEPJET_ACK_WAIT"},
-		{"ledger-max-bytes", "STEPJET_LEDGER_MAX_BYTES"},
+		{"ledger-max-bytes", "STEPJET_LEDGER_MAX_BYTES"}, {"nats-cluster", "STEPJET_NATS_CLUSTER"},
 	}
 )
 
@@ -65,6 +67,8 @@ func (s *Store) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&s.AckWait, "ack-wait", 0, "lease of a step whose worker is silent (env STEPJET_ACK_WAIT; default 30s)")
 	fs.Int64Var(&s.LedgerMaxBytes, "ledger-max-bytes", 0,
 		"most bytes of a new ledger shard; 0: no bound (env STEPJET_LEDGER_MAX_BYTES)")
+	fs.StringVar(&s.Cluster, "nats-cluster", "",
+		"`name` of the NATS cluster to make streams in (env STEPJET_NATS_CLUSTER)")
 }
 
 // DurabilityFlag declares the dial alone, for a program that brings its own server.
@@ -141,7 +145,7 @@ func (s *Store) Config() kv.Config {
 	async := s.Steps == StepsAsync || s.Steps == "" && s.replicas() <= 1
 	return kv.Config{
 		Replicas: s.replicas(), Shards: s.Shards, StepsAsync: async,
-		Retention: s.Retention, AckWait: s.AckWait, LedgerMaxBytes: s.LedgerMaxBytes,
+		Retention: s.Retention, AckWait: s.AckWait, LedgerMaxBytes: s.LedgerMaxBytes, Cluster: s.Cluster,
 	}
 }
 

@@ -41,8 +41,8 @@ func TestTheDurabilityDial(t *testing.T) {
 		{[]string{"--durability", "replicated", "--replicas", "5"}, nil, kv.Config{Replicas: 5}, doctor.SyncUnknown},
 		{[]string{"--steps", "async"}, nil, kv.Config{StepsAsync: true}, doctor.SyncUnknown},
 		{nil, map[string]string{
-			"STEPJET_DURABILITY": "replicated", "STEPJET_SHARDS": "4", "STEPJET_RETENTION": "1h", "STEPJET_ACK_WAIT": "5s", "STEPJET_LEDGER_MAX_BYTES": "9",
-		}, kv.Config{Replicas: 3, Shards: 4, Retention: time.Hour, AckWait: 5 * time.Second, LedgerMaxBytes: 9}, doctor.SyncUnknown},
+			"STEPJET_DURABILITY": "replicated", "STEPJET_SHARDS": "4", "STEPJET_RETENTION": "1h", "STEPJET_ACK_WAIT": "5s", "STEPJET_LEDGER_MAX_BYTES": "9", "STEPJET_NATS_CLUSTER": "eu",
+		}, kv.Config{Replicas: 3, Shards: 4, Retention: time.Hour, AckWait: 5 * time.Second, LedgerMaxBytes: 9, Cluster: "eu"}, doctor.SyncUnknown},
 		{[]string{"--durability", "default"}, map[string]string{"STEPJET_DURABILITY": "always", "STEPJET_REPLICAS": "3"}, kv.Config{Replicas: 3}, doctor.SyncUnknown},
 	} {
 		s, err := readStore(c.args, c.env)

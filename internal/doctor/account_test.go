@@ -143,7 +143,7 @@ func TestAClusterGetsItsCopies(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, finding(t, r, "durability", "replicas").Fix, "--durability replicated")
 
-	want := kv.Config{Replicas: 3}
+	want := kv.Config{Replicas: 3, Cluster: "test"}
 	r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: want, Mend: true})
 	require.NoError(t, err)
 	f := finding(t, r, "stream", "KV_runs_0")
@@ -153,6 +153,12 @@ func TestAClusterGetsItsCopies(t *testing.T) {
 		r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: want})
 		return err == nil && !strings.Contains(strings.Join(unwell(r), " "), "stream: ") && !strings.Contains(strings.Join(unwell(r), " "), "replica: ")
 	}, 2*time.Minute, 100*time.Millisecond, "%v", unwell(r))
+
+	r, err = doctor.Examine(within(t, 2*time.Minute), nc, doctor.Options{Want: kv.Config{Replicas: 3, Cluster: "elsewhere"}})
+	require.NoError(t, err)
+	f = finding(t, r, "stream", "KV_history")
+	require.Equal(t, "it is in test", f.Found)
+	require.Contains(t, f.Fix, "nats stream edit KV_history --cluster elsewhere")
 
 	servers[2].Shutdown()
 	require.Eventually(t, func() bool {

@@ -99,6 +99,9 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 			Fix: "stepjet doctor --fix, once every worker and orchestrator is of this version",
 		}, nil)
 	}
+	if f := elsewhere(a); f != nil {
+		d.add(*f, nil)
+	}
 	if len(all) == 0 {
 		return
 	}
@@ -133,6 +136,20 @@ func (d *doctor) drifted(ctx context.Context, a *asset) {
 		_, err := d.js.UpdateStream(ctx, update)
 		return err
 	})
+}
+
+// elsewhere reports a stream that lies in another cluster than the one that was named. It is a person's to move: for as
+// long as that takes, it is in both.
+func elsewhere(a *asset) *Finding {
+	want, in := a.want.Placement, a.info.Cluster
+	if want == nil || in == nil || in.Name == want.Cluster {
+		return nil
+	}
+	return &Finding{
+		About: a.want.Name, Health: Broken, Expected: "a stream in the cluster " + want.Cluster, Found: "it is in " + in.Name,
+		Means: "all that needs it stands still while that cluster can't be reached",
+		Fix:   "nats stream edit " + a.want.Name + " --cluster " + want.Cluster + ", which moves what it holds",
+	}
 }
 
 // remake says how a person replaces a stream.

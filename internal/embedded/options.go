@@ -37,6 +37,10 @@ type Options struct {
 	Cluster       string
 	ClusterListen string
 	Routes        []string
+	// Gateways joins the cluster with others: the gateway addresses of each, nats://host:port, by its name. Its own are
+	// told at GatewayListen.
+	Gateways      map[string][]string
+	GatewayListen string
 	// ConfigFile is read first, in the server's own configuration language (accounts, users, mappings); the fields
 	// above override it. Empty: none.
 	ConfigFile string
@@ -76,7 +80,10 @@ func (o Options) server() (*server.Options, error) {
 	if err := o.listen(opts); err != nil {
 		return nil, err
 	}
-	return opts, o.cluster(opts)
+	if err := o.cluster(opts); err != nil {
+		return nil, err
+	}
+	return opts, o.gateway(opts)
 }
 
 func (o Options) listen(opts *server.Options) error {
@@ -120,6 +127,29 @@ func (o Options) cluster(opts *server.Options) error {
 			return fault.Wrap(fault.InvalidConfig, err, "reading a route")
 		}
 		opts.Routes = append(opts.Routes, u)
+	}
+	return nil
+}
+
+func (o Options) gateway(opts *server.Options) error {
+	if o.GatewayListen == "" {
+		return nil
+	}
+	host, port, err := splitAddress(o.GatewayListen)
+	if err != nil {
+		return err
+	}
+	opts.Gateway = server.GatewayOpts{Name: o.Cluster, Host: host, Port: port}
+	for name, list := range o.Gateways {
+		remote := &server.RemoteGatewayOpts{Name: name}
+		for _, one := range list {
+			u, err := url.Parse(one)
+			if err != nil {
+				return fault.Wrap(fault.InvalidConfig, err, "reading the address of a gateway")
+			}
+			remote.URLs = append(remote.URLs, u)
+		}
+		opts.Gateway.Gateways = append(opts.Gateway.Gateways, remote)
 	}
 	return nil
 }

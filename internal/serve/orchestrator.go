@@ -27,6 +27,7 @@ var orchestratorSettings = []config.Setting{
 	{Flag: "ack-wait", Env: "STEPJET_ACK_WAIT"},
 	{Flag: "trace-share", Env: "STEPJET_TRACE_SHARE"},
 	{Flag: "ledger-max-bytes", Env: "STEPJET_LEDGER_MAX_BYTES"},
+	{Flag: "nats-cluster", Env: "STEPJET_NATS_CLUSTER"},
 	config.SecretsKeySetting,
 }
 

@@ -88,11 +88,14 @@ func (p *process) kill() {
 	<-p.gone
 }
 
+// ask asks the process to end, and does not wait for it.
+func (p *process) ask() { _ = p.cmd.Process.Signal(syscall.SIGTERM) }
+
 // term asks the process to end, and says whether it did in time. One that did not writes to its log what it was about
 // (Go does on SIGQUIT), and is killed.
 func (p *process) term(patience time.Duration) error {
 	p.cont()
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.ask()
 	select {
 	case <-p.gone:
 		return nil

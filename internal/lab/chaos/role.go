@@ -40,6 +40,8 @@ type Role struct {
 	Version    string // of the program; empty: this one
 	URL        string // of all servers, separated by commas
 	Log        string // the file of events of a worker or agent
+	NKey       string // the file of its user's seed; empty: the server asks for none
+	Inbox      string // the prefix of its inboxes; empty: the library's
 
 	// Of a server. Disk is an image to be mounted at its folder; empty: the folder is one as any other.
 	Server embedded.Options
@@ -169,7 +171,7 @@ func (r *Role) server(ctx context.Context, log *slog.Logger) error {
 // connect opens the connection, as the programs do; with a Point, through a wire that watches for its moment. A server
 // that is not there yet is waited for.
 func (r *Role) connect(ctx context.Context, log *slog.Logger) (*nats.Conn, error) {
-	o := kv.ConnectOptions{URL: r.URL, Name: r.Name, Logger: log}
+	o := kv.ConnectOptions{URL: r.URL, Name: r.Name, NKey: r.NKey, InboxPrefix: r.Inbox, Logger: log}
 	if r.Die != nil {
 		o.InProcess = &tap{urls: r.URL, point: r.Die}
 	}

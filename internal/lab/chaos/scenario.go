@@ -31,6 +31,8 @@ type Scenario struct {
 	Partitions bool
 	// Inject harms the world, again and again, until ctx ends.
 	Inject func(ctx context.Context, h *Harm) error
+	// Twin is in the place of Inject where there are two cells.
+	Twin func(ctx context.Context, t *twin) error
 	// Attend goes on with Inject until the agents have finished.
 	Attend bool
 	// Unbroken says that orchestrators, workers and agents have to live through it: none may be started again.
@@ -131,6 +133,9 @@ func Run(ctx context.Context, s Scenario, o Settings) (row Row, err error) {
 		}
 	} else if s.Partitions {
 		return row, fault.New(fault.InvalidConfig, "the scenario %s needs network namespaces", s.Name)
+	}
+	if s.Twin != nil {
+		return runTwin(ctx, s, o, net, dir, say)
 	}
 	var others map[string][]string
 	if len(s.Versions) > 0 {
@@ -253,4 +258,16 @@ func (w *World) leave(violations []Violation) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(w.dir, "faults.json"), text, 0o600)
+}
+
+// Scenarios returns all scenarios, in the order of the table in docs/reliability.md.
+func Scenarios() []Scenario {
+	return []Scenario{
+		orchestratorKill, failover, handover, workerKill, workerStop, natsKill, leaderKill, reconnectHerd,
+		partitionMinority, partitionMajority, serverGone, orchestratorCutOff, purgeSteps, deleteConsumer, storeFull, diskFull,
+		largeResults,
+		zombie, registryChange, rollback,
+		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade, upgradeByTheBook,
+		sealedBeside, planBombs, twoCells,
+	}
 }

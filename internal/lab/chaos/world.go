@@ -41,6 +41,7 @@ type Shape struct {
 	Durability config.Store  // the dial; the servers flush as it says
 	Sealed     bool          // orchestrators and workers of today's version hold a key, so agents seal their secrets
 	Retention  time.Duration // of finished runs; default 7 days
+	cell       *cell         // of two that gateways join; nil: alone
 	Settle     time.Duration // how long to wait, once all is quiet, before anything is looked at
 	Heal       time.Duration // how long everything may take after the faults are over; default 60 s
 }
@@ -132,6 +133,9 @@ func (s Shape) withDefaults() Shape {
 func (s Shape) store() kv.Config {
 	dial := s.Durability
 	dial.Replicas, dial.AckWait, dial.LedgerMaxBytes, dial.Retention = s.Servers, s.AckWait, s.LedgerMax, s.Retention
+	if s.cell != nil {
+		dial.Cluster = s.cell.name
+	}
 	return dial.Config()
 }
 
@@ -237,6 +241,9 @@ func (w *World) startAgents(ctx context.Context) error {
 }
 
 func (w *World) tenants() (all []string) {
+	if w.opts.cell != nil {
+		return w.opts.cell.tenants
+	}
 	for i := range w.opts.Agents {
 		all = append(all, fmt.Sprint("tenant", i+1))
 	}
@@ -265,6 +272,9 @@ func (w *World) startServers(ctx context.Context) error {
 			}
 			o.Cluster, o.ClusterListen = "chaos", fmt.Sprintf("%s:%d", host, route)
 			routes = append(routes, "nats://"+o.ClusterListen)
+			if err := w.opts.cell.join(&o, host); err != nil {
+				return err
+			}
 		}
 		urls = append(urls, "nats://"+o.Listen)
 		all = append(all, o)

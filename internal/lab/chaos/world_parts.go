@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -35,7 +36,8 @@ func (w *World) launch(node string, r Role) (*process, error) {
 	}
 	w.lives[node]++
 	r.Name = fmt.Sprintf("%s.%d", node, w.lives[node])
-	r.URL, r.Log = w.url, filepath.Join(w.dir, node+".jsonl")
+	r.URL, r.Log = cmp.Or(r.URL, w.url), filepath.Join(w.dir, node+".jsonl")
+	w.opts.cell.admit(&r)
 	command := w.command
 	if r.Version != "" {
 		command = w.others[r.Version]
@@ -113,7 +115,7 @@ func (w *World) connect(ctx context.Context) error {
 	nc, err := nats.Connect(w.url, nats.SetCustomDialer(w.net.dialer()), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), nats.PingInterval(2*time.Second),
-		nats.Name("harness"))
+		nats.Name("harness"), w.opts.cell.harness())
 	if err != nil {
 		return fault.Wrap(fault.NoConnection, err, "connecting the harness")
 	}
