@@ -32,6 +32,10 @@ promtool test rules prometheus/alerts_test.yaml
 keda=$(${GO:-go} mod download -json github.com/kedacore/keda/v2@v2.21.0 | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
 ../bin/lab manifest keda-scaledobject.yaml --definition "$keda/config/crd/bases/keda.sh_scaledobjects.yaml" \
   --scaler "$keda/pkg/scalers/metrics_api_scaler.go" --trigger metrics-api
+# So does NACK: what it is to make is held against what it knows, and against its own definitions where NACK_CRDS names them.
+for definitions in "$PWD/nack/definitions.yaml" ${NACK_CRDS:+"$NACK_CRDS"}; do
+  ../bin/lab manifest nack/stepjet.yaml --definition "$definitions"
+done
 # An alert over a metric that nobody has never fires, and nothing is scaled on one.
 for name in $(grep -ohE 'stepjet_[a-z_]+' prometheus/alerts.yaml keda-scaledobject.yaml | sed -E 's/_(bucket|count|sum)$//' | sort -u); do
   grep -q "\`$name\`" ../docs/operations.md || { echo "$name is no metric of docs/operations.md"; exit 1; }

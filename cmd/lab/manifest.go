@@ -13,7 +13,7 @@ func manifestCommand() *cobra.Command {
 	var definition, scaler, trigger string
 	c := &cobra.Command{
 		Use:   "manifest FILE",
-		Short: "Hold an object of Kubernetes against the definition of its kind, closed",
+		Short: "Hold objects of Kubernetes against the definitions of their kinds, closed",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			object, err := os.ReadFile(args[0])
@@ -24,8 +24,13 @@ func manifestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := manifest.Check(crd, object); err != nil {
+			n, err := manifest.CheckAll(crd, object)
+			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if scaler == "" {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d objects are as their definitions say\n", args[0], n)
+				return err
 			}
 			source, err := os.ReadFile(scaler)
 			if err != nil {
@@ -38,8 +43,8 @@ func manifestCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&definition, "definition", "", "`file` of the CustomResourceDefinition")
-	c.Flags().StringVar(&scaler, "scaler", "", "`file` of the source of the scaler of KEDA")
+	c.Flags().StringVar(&definition, "definition", "", "`file` of the CustomResourceDefinitions")
+	c.Flags().StringVar(&scaler, "scaler", "", "`file` of the source of the scaler of KEDA, where the object has a trigger")
 	c.Flags().StringVar(&trigger, "trigger", "metrics-api", "`type` of the trigger that the scaler is of")
 	return c
 }

@@ -29,6 +29,47 @@ type definition struct {
 	}
 }
 
+// CheckAll returns what is wrong with the objects of a file, each by the one that it is of among the definitions of another,
+// and how many there are.
+func CheckAll(crds, objects []byte) (checked int, err error) {
+	definitions := map[string][]byte{}
+	for _, one := range documents(crds) {
+		var d definition
+		if err := yaml.Unmarshal(one, &d); err != nil {
+			return 0, fmt.Errorf("reading the definitions: %w", err)
+		}
+		definitions[d.Spec.Names.Kind] = one
+	}
+	for _, one := range documents(objects) {
+		var o struct {
+			Kind     string
+			Metadata struct{ Name string }
+		}
+		if err := yaml.Unmarshal(one, &o); err != nil {
+			return checked, fmt.Errorf("reading the objects: %w", err)
+		}
+		if definitions[o.Kind] == nil {
+			return checked, fmt.Errorf("%s: there is no definition of %q", o.Metadata.Name, o.Kind)
+		}
+		if err := Check(definitions[o.Kind], one); err != nil {
+			return checked, fmt.Errorf("%s %s: %w", o.Kind, o.Metadata.Name, err)
+		}
+		checked++
+	}
+	return checked, nil
+}
+
+// documents are those of a file, but for such as hold nothing.
+func documents(file []byte) (all [][]byte) {
+	for one := range strings.SplitSeq("\n"+string(file), "\n---") {
+		var any map[string]any
+		if err := yaml.Unmarshal([]byte(one), &any); err != nil || len(any) > 0 {
+			all = append(all, []byte(one)) // what can't be read is told by who reads it
+		}
+	}
+	return all
+}
+
 // Check returns what is wrong with an object that a definition is of.
 func Check(crd, object []byte) error {
 	var d definition
@@ -50,7 +91,19 @@ func Check(crd, object []byte) error {
 	return fmt.Errorf("the definition of %s has no version %v", d.Spec.Names.Kind, o["apiVersion"])
 }
 
+// everyObject is what objects have that a definition need not list.
+var everyObject = map[string]any{
+	"apiVersion": map[string]any{"type": "string"}, "kind": map[string]any{"type": "string"}, "metadata": map[string]any{"type": "object"},
+}
+
 func fits(schema, object map[string]any) error {
+	if listed, ok := schema["properties"].(map[string]any); ok {
+		for name, of := range everyObject {
+			if _, there := listed[name]; !there {
+				listed[name] = of
+			}
+		}
+	}
 	closed(schema)
 	raw, err := json.Marshal(schema)
 	if err != nil {
