@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/plan"
 )
 
@@ -19,6 +20,7 @@ var guardWords = map[string][]string{
 // What follows where a guard says no.
 const (
 	elseReject = "reject"
+	elseAsk    = "ask"
 	elseFail   = "fail"
 )
 
@@ -28,10 +30,10 @@ type refusal struct {
 	Else  string `json:"else"`
 }
 
-// Refuses returns the error of the first guard on something that does not let it pass; see plan.Guards. A condition that
-// can't be decided does not let pass.
-func (d *Definition) Refuses(on string, seen map[string]json.RawMessage) (err *fault.Error, ends bool) {
-	for n := range d.Guards {
+// Refuses asks the conditions on something, from a place on, for the first that does not let it pass; see plan.Guards. One
+// that can't be decided does not let pass.
+func (d *Definition) Refuses(on string, from int, seen map[string]json.RawMessage) *plan.Refusal {
+	for n := from; n < len(d.Guards); n++ {
 		g := &d.Guards[n]
 		if g.On != on || g.when == nil {
 			continue
@@ -40,17 +42,97 @@ func (d *Definition) Refuses(on string, seen map[string]json.RawMessage) (err *f
 		if why == nil {
 			continue
 		}
-		message, hint := fault.New(fault.Rejected, "a guard of the agent does not let the %s pass, which asks for: %s", on, g.When), "what does not pass is not used: try it in another way"
-		if name := toolOf(seen); name != "" {
-			message = fault.New(fault.Rejected, "a guard of the agent does not let this %s of '%s' pass, which asks for: %s", on, name, g.When)
-		}
+		message := "a guard of the agent does not let " + passing(on, toolOf(seen)) + " pass, which asks for: " + g.When
 		if why.Message != "" {
-			message.Message += " (" + why.Message + ")"
+			message += " (" + why.Message + ")"
 		}
-		message.Details, _ = json.Marshal(refusal{n, g.Else}) // of a number and a word
-		return message.WithHint("%s", hint), g.Else == elseFail
+		return g.refuses(n, message)
 	}
-	return nil, false
+	return nil
+}
+
+// passing names what is to pass a guard.
+func passing(on, tool string) string {
+	if tool == "" {
+		return "the " + on
+	}
+	return "this " + on + " of '" + tool + "'"
+}
+
+// refuses returns what a guard says that does not let something pass.
+func (g *Guard) refuses(n int, message string) *plan.Refusal {
+	err := fault.New(fault.Rejected, "%s", message).WithHint("what does not pass is not used: try it in another way")
+	err.Details, _ = json.Marshal(refusal{n, g.Else}) // of a number and a word
+	return &plan.Refusal{Guard: n, Err: err, Asks: g.Else == elseAsk, Ends: g.Else == elseFail}
+}
+
+// Asks reports whether a person may be asked because of a condition on something.
+func (d *Definition) Asks(on string) bool {
+	return slices.ContainsFunc(d.Guards, func(g Guard) bool { return g.On == on && g.Tool == "" && g.Else == elseAsk })
+}
+
+// Tool returns the first guard on something, from a place on, that is a tool; see plan.Guards.
+func (d *Definition) Tool(on string, from int) (guard, tool int, ok bool) {
+	for n, g := range d.Guards {
+		switch {
+		case g.Tool == "":
+		case n >= from && g.On == on:
+			return n, tool, true
+		default:
+			tool++
+		}
+	}
+	return 0, 0, false
+}
+
+// GuardTools returns the tools of the guards that are such, in their order; nil for none.
+func (d *Definition) GuardTools() (tools []string) {
+	for _, g := range d.Guards {
+		if g.Tool != "" {
+			tools = append(tools, g.Tool)
+		}
+	}
+	return tools
+}
+
+// mostReason is how much of what a guard says is told, in bytes.
+const mostReason = 1 << 10
+
+// Said returns what a guard that is a tool has said: true, or an object whose "pass" is, lets pass. Anything else does not,
+// nor does one that has failed.
+func (d *Definition) Said(guard int, of string, value []byte, failed *fault.Error) *plan.Refusal {
+	g := &d.Guards[guard]
+	var said struct {
+		Pass   *bool  `json:"pass"`
+		Reason string `json:"reason"`
+	}
+	switch {
+	case failed != nil:
+		said.Reason = "it failed: " + failed.Message
+	case value == nil:
+		said.Reason = "what it returned is too large to be a word of its"
+	case string(value) == "true":
+		return nil
+	case string(value) == "false":
+	case json.Unmarshal(value, &said) == nil && said.Pass != nil:
+		if *said.Pass {
+			return nil
+		}
+	default:
+		said.Reason = `it returned neither true or false nor {"pass": true}`
+	}
+	message := "the guard '" + g.Tool + "' of the agent does not let " + passing(g.On, of) + " pass"
+	if said.Reason != "" {
+		message += ": " + text.Clip(said.Reason, mostReason)
+	}
+	return g.refuses(guard, message)
+}
+
+// Rejected is the error of what a person rejected whom a guard had asked.
+func (d *Definition) Rejected(guard int, why *fault.Error) *fault.Error {
+	err := *why
+	err.Details, _ = json.Marshal(refusal{guard, elseReject}) // of a number and a word
+	return &err
 }
 
 // Ends reports whether the agent fails with the error of one of its guards.

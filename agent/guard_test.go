@@ -48,11 +48,12 @@ func TestGuardsRefuse(t *testing.T) {
 		{plan.OnOutput, seen("input", `{"topic":"x"}`, "output", `{"topic":"y"}`), "does not let the output pass", false},
 		{plan.OnOutput, seen("input", `{"topic":"x"}`, "output", `{"topic":"x"}`), "", false},
 	} {
-		err, ends := d.Refuses(c.on, c.seen)
+		no := d.Refuses(c.on, 0, c.seen)
 		if c.no == "" {
-			require.Nil(t, err, "%s %s", c.on, c.seen)
+			require.Nil(t, no, "%s %s", c.on, c.seen)
 			continue
 		}
+		err, ends := no.Err, no.Ends
 		require.Equal(t, fault.Rejected, err.Code)
 		require.Contains(t, err.Message, c.no)
 		require.NotEmpty(t, err.Hint)
@@ -65,4 +66,54 @@ func TestGuardsRefuse(t *testing.T) {
 	forged := fault.New(fault.Rejected, "x")
 	forged.Details = json.RawMessage(`{"guard":99,"else":"reject"}`)
 	require.False(t, d.NotMade(forged))
+}
+
+// TestGuardsThatAreTools let pass where they say true, alone or as "pass", and nothing else; conditions come first.
+func TestGuardsThatAreTools(t *testing.T) {
+	t.Parallel()
+	d, report := agent.Parse([]byte(`{"name":"a","agent":{"planner":{"tool":"model"},"tools":["pay"],"guards":[
+		{"on":"call","tool":"audit","else":"ask"},{"on":"input","tool":"filter"},{"on":"call","when":"$args.amount <= 100","else":"ask"},
+		{"on":"call","tool":"filter","else":"fail"},{"on":"output","when":"$output != null"}]}}`), nil)
+	require.NotNil(t, d, "%v", report.Problems)
+	require.Equal(t, []string{"audit", "filter", "filter"}, d.GuardTools())
+	require.True(t, d.Asks(plan.OnCall))
+	require.False(t, d.Asks(plan.OnInput), "of a tool nobody knows before it is asked")
+	for _, c := range []struct {
+		on          string
+		from        int
+		guard, tool int
+		ok          bool
+	}{
+		{plan.OnCall, 0, 0, 0, true}, {plan.OnCall, 1, 3, 2, true}, {plan.OnCall, 4, 0, 0, false}, {plan.OnInput, 0, 1, 1, true}, {plan.OnInput, 2, 0, 0, false}, {plan.OnOutput, 0, 0, 0, false},
+	} {
+		guard, tool, ok := d.Tool(c.on, c.from)
+		require.Equal(t, []any{c.guard, c.tool, c.ok}, []any{guard, tool, ok}, "%+v", c)
+	}
+	for said, why := range map[string]string{
+		`true`: "", `{"pass":true}`: "", `{"pass":true,"reason":"fine"}`: "",
+		`false`: "of the agent does not let this call of 'pay' pass", `{"pass":false,"reason":"too much"}`: "pass: too much", `{"pass":false}`: "pass",
+		`{"passed":true}`: "neither true or false", `"true"`: "neither true or false", `1`: "neither true or false", `null`: "neither true or false", `[true]`: "neither true or false", ``: "too large",
+	} {
+		value := []byte(said)
+		if said == "" {
+			value = nil
+		}
+		no := d.Said(3, "pay", value, nil)
+		if why == "" {
+			require.Nil(t, no, said)
+			continue
+		}
+		require.NotNil(t, no, said)
+		require.Contains(t, no.Err.Message, why)
+		require.Equal(t, fault.Rejected, no.Err.Code)
+		require.True(t, no.Ends && !no.Asks && d.Ends(no.Err) && d.NotMade(no.Err))
+	}
+	no := d.Said(0, "pay", nil, fault.New(fault.ToolFailed, "it broke"))
+	require.Contains(t, no.Err.Message, "the guard 'audit' of the agent does not let this call of 'pay' pass: it failed: it broke")
+	require.True(t, no.Asks && !no.Ends)
+	rejected := d.Rejected(0, fault.New(fault.Rejected, "by ann"))
+	require.True(t, d.NotMade(rejected) && !d.Ends(rejected))
+	no = d.Refuses(plan.OnCall, 0, map[string]json.RawMessage{"args": json.RawMessage(`{"amount":101}`), "tool": json.RawMessage(`"pay"`)})
+	require.True(t, no.Asks && no.Guard == 2)
+	require.Nil(t, d.Refuses(plan.OnCall, 3, map[string]json.RawMessage{"args": json.RawMessage(`{"amount":101}`)}))
 }

@@ -263,7 +263,7 @@ func (p *parser) guards(v value) {
 		if m == nil {
 			continue
 		}
-		g := Guard{On: p.oneOf(m["on"], plan.OnInput, plan.OnCall, plan.OnResult, plan.OnOutput), Else: p.oneOf(m["else"], elseReject, "ask", elseFail),
+		g := Guard{On: p.oneOf(m["on"], plan.OnInput, plan.OnCall, plan.OnResult, plan.OnOutput), Else: p.oneOf(m["else"], elseReject, elseAsk, elseFail),
 			Tool: p.name(m["tool"], "write the name of a tool")}
 		words := onGuard(g.On)
 		if !m["on"].there() {

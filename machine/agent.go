@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -18,17 +19,22 @@ const mostInvalid = 3
 // what that decided. They keep their places when the state is computed anew.
 type rounds struct {
 	turns
-	of       []*scope // that were ever entered in this process, in their order
-	entered  int      // of those, now
-	records  []*Round // of the rounds that were decided
-	input    input
-	ending   *ending // nil as long as the loop goes on
-	said     []Said
-	cut      []cut             // in their order
-	refused  []refused         // by guards, likewise
-	pending  *Question         // about the round that is to run next, which waits for a person; nil for none
-	answered map[int]*Question // by round: what a person was asked about it, and said
-	offered  *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
+	of        []*scope // that were ever entered in this process, in their order
+	entered   int      // of those, now
+	records   []*Round // of the rounds that were decided
+	input     input
+	ending    *ending // nil as long as the loop goes on
+	said      []Said
+	cut       []cut             // in their order
+	refused   []refused         // by guards, likewise
+	pending   *Question         // about the round that is to run next, which waits for a person; nil for none
+	answered  map[int]*Question // by round: what a person was asked about it, and said
+	greeted   bool              // its input has passed its guards
+	waits     map[int]*guarding // by the call that waits
+	guards    []*scope          // of calls of guards that were ever entered in this process, in their order
+	asked     int               // of those, now
+	consulted int               // of those, in the round that it is in
+	offered   *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
 // ending is what a loop has come to whose planner is asked for a last answer: what the agent comes to without one.
@@ -73,6 +79,14 @@ func agentAround(t *tree, sc *scope) *rounds {
 
 // round returns the scope of a round in which what the next segment names stands; nil for one that is not entered.
 func (a *rounds) round(x, within *subjects.Segment) *scope {
+	if x.Kind == subjects.IterationSegment && within.Kind == subjects.CallSegment && strings.HasPrefix(within.String(), plan.GuardStep) {
+		for _, sc := range a.guards[:a.asked] {
+			if int(sc.round) == x.Number+1 && sc.plan.Steps[0].ID == within.String() {
+				return sc
+			}
+		}
+		return nil
+	}
 	for _, sc := range a.of[:a.entered] {
 		if within.Kind != subjects.IterationSegment && x.Kind == subjects.IterationSegment && int(sc.round) == x.Number+1 && asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
 			return sc
@@ -84,9 +98,11 @@ func (a *rounds) round(x, within *subjects.Segment) *scope {
 // begin enters the first round of an agent whose input is there.
 func (a *rounds) begin(r *Run, i int, in input, at time.Time, out *Effects) {
 	a.input = in
-	if err, _ := a.refuses(r, i, plan.OnInput, nil); err != nil {
-		r.fail(i, err, at, out)
-		return
+	if of := r.stepOf(i).Agent().Guards; of != nil {
+		if no := of.Refuses(plan.OnInput, 0, seenBy(a)); no != nil && !no.Asks {
+			r.fail(i, no.Err, at, out)
+			return
+		}
 	}
 	if r.calls[i].expiring {
 		r.askDecision(i, out)
@@ -106,12 +122,16 @@ func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
 		return
 	}
 	a.hear()
+	a.consulted = 0
 	sc := a.enter(r, i, p)
 	if len(p.Steps) > 1 && len(a.records) < firstCut {
 		now := sc.amend()
 		now.changing, sc.reached.taking = true, true
 		r.settle(sc.at(1), notTaken, at, out)
 		now.changing, sc.reached.taking = false, false
+	}
+	if !greets(r, i, at, out) {
+		return
 	}
 	sc.open(r, at, out)
 	sc.leave(r, at, out)
@@ -310,9 +330,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range d.Direct {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			if own := a.comesTo(r, i, r.calls[sc.at(n)].result); a.passes(r, i, own, at, out) && !a.hearsOut(r, i, own, at, out) {
-				r.endWith(i, own, at, out)
-			}
+			a.offer(r, i, a.comesTo(r, i, r.calls[sc.at(n)].result), direct, at, out)
 			return
 		}
 	}
@@ -343,17 +361,32 @@ func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 // executed, asks its planner once more before.
 func (a *rounds) end(r *Run, i int, res *Result, err *fault.Error, at time.Time, out *Effects) {
 	switch {
-	case err == nil && !a.passes(r, i, res, at, out):
-	case err == nil && a.hearsOut(r, i, res, at, out):
+	case err == nil:
+		a.offer(r, i, res, offered, at, out)
 	case r.stepOf(i).Agent().Responds && !r.halting(i) && a.executed(r):
-		a.ending = &ending{res, err}
-		r.calls[i].state = entered
-		a.goOn(r, i, at, out)
-	case err != nil:
+		a.respond(r, i, &ending{nil, err}, at, out)
+	default:
 		r.fail(i, err, at, out)
+	}
+}
+
+// accept lets an agent come to an output that has passed, unless somebody has said something that no round has taken, or
+// its planner is asked for a last answer.
+func (a *rounds) accept(r *Run, i int, res *Result, as offer, at time.Time, out *Effects) {
+	switch {
+	case as != responded && a.hearsOut(r, i, res, at, out):
+	case as == offered && r.stepOf(i).Agent().Responds && !r.halting(i) && a.executed(r):
+		a.respond(r, i, &ending{res, nil}, at, out)
 	default:
 		r.endWith(i, res, at, out)
 	}
+}
+
+// respond asks the planner for a last answer.
+func (a *rounds) respond(r *Run, i int, e *ending, at time.Time, out *Effects) {
+	a.ending = e
+	r.calls[i].state = entered
+	a.goOn(r, i, at, out)
 }
 
 // hearsOut begins another round in the place of the end of a loop, where something was said that no round has taken.
@@ -387,13 +420,16 @@ func (a *rounds) executed(r *Run) bool {
 
 // responded ends an agent with the last answer of its planner; one of no use leaves what the loop came to.
 func (a *rounds) responded(r *Run, i int, d *Round, at time.Time, out *Effects) {
-	e, own := a.ending, a.comesTo(r, i, d.Output)
-	no, ends := a.refuses(r, i, plan.OnOutput, own.Value)
-	switch {
-	case d.Ends && no == nil:
-		r.endWith(i, own, at, out)
-	case d.Ends && ends:
-		r.fail(i, no, at, out)
+	if d.Ends {
+		a.offer(r, i, a.comesTo(r, i, d.Output), responded, at, out)
+		return
+	}
+	a.unresponded(r, i, at, out)
+}
+
+// unresponded ends an agent whose last answer is of no use with what its loop came to.
+func (a *rounds) unresponded(r *Run, i int, at time.Time, out *Effects) {
+	switch e := a.ending; {
 	case e.err != nil:
 		r.fail(i, e.err, at, out)
 	case string(e.result.Value) != "null":

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,30 +23,99 @@ var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Age
 	"hurried":   {Name: "hurried", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Approval: &plan.Approval{Timeout: time.Minute}}},
 	"watched":   {Name: "watched", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, Guards: words{}}},
 	"responder": {Name: "responder", Agent: &plan.Agent{Planner: "planner", MaxRounds: 2, Responds: true}},
+	"consults": {Name: "consults", Agent: &plan.Agent{Planner: "planner", MaxRounds: 4, GuardTools: []string{"judge", "judge", "jury", "judge"}, Guards: asking{
+		{plan.OnCall, "", "judge", "reject"}, {plan.OnResult, "", "judge", "ask"}, {plan.OnCall, "", "jury", "fail"}, {plan.OnOutput, "odd", "", "ask"}, {plan.OnOutput, "", "judge", "reject"}}}},
+	"greets": {Name: "greets", Agent: &plan.Agent{Planner: "planner", MaxRounds: 3, Responds: true, GuardTools: []string{"judge"}, Guards: asking{
+		{plan.OnInput, "bad", "", "reject"}, {plan.OnInput, "odd", "", "ask"}, {plan.OnInput, "", "judge", "ask"}, {plan.OnCall, "odd", "", "ask"}, {plan.OnResult, "odd", "", "ask"}}}},
 	"forgetful": {Name: "forgetful", Agent: &plan.Agent{Planner: "planner", Summary: "digest", MaxRounds: 9}}}
+
+// asking are guards of which each has a tool, or a word that may not be in what it looks at.
+type asking []struct{ on, word, tool, otherwise string }
+
+func (g asking) refusal(n int, format string, args ...any) *plan.Refusal {
+	return &plan.Refusal{Guard: n, Err: fault.New(fault.Rejected, format, args...), Asks: g[n].otherwise == "ask", Ends: g[n].otherwise == "fail"}
+}
+
+func (g asking) Refuses(on string, from int, seen map[string]json.RawMessage) *plan.Refusal {
+	for n := from; n < len(g); n++ {
+		x := map[string]string{plan.OnInput: "input", plan.OnCall: "args", plan.OnResult: "result", plan.OnOutput: "output"}[on]
+		if g[n].on == on && g[n].tool == "" && strings.Contains(string(seen[x]), g[n].word) {
+			return g.refusal(n, "the %s has %s", on, g[n].word)
+		}
+	}
+	return nil
+}
+
+func (g asking) Asks(on string) bool {
+	return slices.ContainsFunc(g, func(x struct{ on, word, tool, otherwise string }) bool {
+		return x.on == on && x.tool == "" && x.otherwise == "ask"
+	})
+}
+
+func (g asking) Tool(on string, from int) (guard, tool int, ok bool) {
+	for n, x := range g {
+		switch {
+		case x.tool == "":
+		case n >= from && x.on == on:
+			return n, tool, true
+		default:
+			tool++
+		}
+	}
+	return 0, 0, false
+}
+
+func (g asking) Said(guard int, of string, value []byte, failed *fault.Error) *plan.Refusal {
+	switch {
+	case failed != nil:
+		return g.refusal(guard, "guard %d of '%s' failed: %s", guard, of, failed.Message)
+	case string(value) == "true":
+		return nil
+	}
+	return g.refusal(guard, "guard %d of '%s' says %s", guard, of, value)
+}
+
+func (asking) Rejected(guard int, why *fault.Error) *fault.Error {
+	err := *why
+	err.Message += fmt.Sprintf(" (guard %d)", guard)
+	return &err
+}
+
+func (asking) Ends(*fault.Error) bool { return false }
 
 // words are guards that let nothing pass which has "no" in it, or "never", with which an agent ends; nothing that can't be
 // looked at, and no call of the tool "banned".
 type words struct{}
 
-func (words) Refuses(on string, seen map[string]json.RawMessage) (*fault.Error, bool) {
+func (words) Refuses(on string, from int, seen map[string]json.RawMessage) *plan.Refusal {
+	if from > 0 {
+		return nil
+	}
 	for _, word := range []string{"input", "args", "result", "output"} {
 		v, is := seen[word]
 		switch text := string(v); {
 		case !is || word == "input" && on != plan.OnInput:
 		case v == nil:
-			return fault.New(fault.Rejected, "%s: too large", on), false
+			return &plan.Refusal{Err: fault.New(fault.Rejected, "%s: too large", on)}
 		case strings.Contains(text, "never"):
-			return fault.New(fault.Rejected, "%s: never, in round %s", on, seen["round"]), true
+			return &plan.Refusal{Err: fault.New(fault.Rejected, "%s: never, in round %s", on, seen["round"]), Ends: true}
 		case strings.Contains(text, "no"):
-			return fault.New(fault.Rejected, "%s: no, in round %s", on, seen["round"]), false
+			return &plan.Refusal{Err: fault.New(fault.Rejected, "%s: no, in round %s", on, seen["round"])}
 		}
 	}
 	if string(seen["tool"]) == `"banned"` && on == plan.OnResult {
-		return fault.New(fault.Rejected, "result: of banned"), false
+		return &plan.Refusal{Err: fault.New(fault.Rejected, "result: of banned")}
 	}
-	return nil, false
+	return nil
 }
+
+func (words) Asks(string) bool { return false }
+
+func (words) Tool(string, int) (guard, tool int, ok bool) { return 0, 0, false }
+
+func (words) Said(int, string, []byte, *fault.Error) *plan.Refusal { return nil }
+
+func (words) Rejected(_ int, why *fault.Error) *fault.Error { return why }
 
 func (words) Ends(err *fault.Error) bool {
 	return err.Code == fault.Rejected && strings.Contains(err.Message, "decided by the owner")
@@ -243,6 +313,64 @@ func TestRoundsAreReadInAnyOrder(t *testing.T) {
 		}
 		if got != want || !strings.Contains(got, `"results":{"a":{"n":2},"b":3}`) {
 			t.Fatalf("%s\n%s", got, want)
+		}
+	}
+}
+
+// TestGuardsAreReadInAnyOrder: what guards and people say counts where it stands, however the records come.
+func TestGuardsAreReadInAnyOrder(t *testing.T) {
+	t.Parallel()
+	p, report := plan.ParseLimited([]byte(`{"steps":[{"id":"a","tool":"consults"}]}`), nil, plan.Limits{Templates: agents})
+	if p == nil {
+		t.Fatal(report.Problems)
+	}
+	contracts := map[string]*tool.Contract{}
+	for _, name := range []string{"t", "planner", "judge", "jury"} {
+		contracts[name] = &tool.Contract{MaxAttempts: 1}
+	}
+	digests := map[int]string{} // of what is asked, by the place of the answer
+	ok := func(token, value string) machine.Record {
+		return machine.Record{Result: &machine.Result{Call: machine.Call{Step: machine.NotYet}, Token: &token, Attempt: 1, Body: []byte(value)}}
+	}
+	records := func() []machine.Record {
+		fragment, r := plan.ParseLimited([]byte(`{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t","arguments":{"x":"$ref:x"}}]}`), nil, plan.Limits{Templates: agents, Language2: true})
+		if fragment == nil {
+			t.Fatal(r.Problems)
+		}
+		all := []machine.Record{
+			ok("a/=0/=plan", `{}`), {Round: &machine.Round{Scope: "a/=0", Contracts: contracts, Plan: fragment}}, ok("a/=0/=guard-0", `true`), ok("a/=0/=guard-6", `true`),
+			ok("a/=0/x", `1`), ok("a/=0/=guard-9", `false`), {Answer: &machine.Answer{Token: "a/=0/x", Call: machine.Call{Step: machine.NotYet}, Number: 1, Decision: machine.Approve}},
+			ok("a/=0/=guard-12", `true`), ok("a/=0/=guard-18", `true`), ok("a/=0/y", `2`), ok("a/=0/=guard-21", `true`),
+			ok("a/=1/=plan", `{}`), {Round: &machine.Round{Scope: "a/=1", Ends: true, Output: &machine.Result{Value: []byte(`"odd"`)}}},
+			{Answer: &machine.Answer{Number: 1, Decision: machine.Approve}}, ok("a/=1/=guard-3", `true`),
+		}
+		for i := range all {
+			all[i].Seq, all[i].Time = uint64(10*(i+1)), epoch
+			if a := all[i].Answer; a != nil {
+				a.Digest = digests[i]
+			}
+		}
+		return all
+	}
+	for shift := range len(records()) { // without one, what is asked is found out
+		r := machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
+		var out machine.Effects
+		r.Begin(&out)
+		all := records()
+		for i := range all {
+			rec := all[(i+shift)%len(all)]
+			if a := rec.Answer; a != nil && shift == 0 {
+				c := a.Call
+				if a.Token != "" {
+					c, _ = r.Find(a.Token)
+				}
+				a.Digest = r.Question(c).Digest
+				digests[i] = a.Digest
+			}
+			r.Apply(rec, epoch, &out)
+		}
+		if got := string(r.Outcome("r", r.Value).JSON()); !r.Finished() || !strings.Contains(got, `"results":{"a":"odd"}`) {
+			t.Fatalf("where %d records come late: %s", shift, got)
 		}
 	}
 }

@@ -74,6 +74,8 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		inquire(r, i, res, rec.Time, out)
 	case res.Error == nil && res.ByOwner && summary(r, s.Call): // its owner found nothing to be summarised
 		r.end(i, notTaken, rec.Time, out)
+	case res.Error == nil && res.ByOwner && r.scopeOf(i).asksFor != nil: // or to be asked of a guard
+		r.end(i, notTaken, rec.Time, out)
 	case res.Error == nil && s.state != expanding:
 		r.end(i, succeeded, rec.Time, out)
 	case res.Error == nil: // a for_each step itself is never executed: a record that nobody of ours wrote
@@ -95,11 +97,14 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 
 // end makes a step or an item terminal, but for a success that is still to be held against the state.
 func (r *Run) end(i int, to state, at time.Time, out *Effects) {
-	var ending *scope
-	if to == succeeded {
-		to, ending = judgedResult(r, i)
-		defer finish(r, ending, at, out)
+	if to == succeeded && !passesResult(r, i, at, out) {
+		return
 	}
+	ended(r, i, to, at, out)
+}
+
+// ended is end for a success that guards have let pass, and for all else.
+func ended(r *Run, i int, to state, at time.Time, out *Effects) {
 	if to == succeeded && r.stepOf(i).Held != nil {
 		if to = r.values.fits(r, i, out); to == fitting {
 			return
@@ -180,7 +185,7 @@ func (sc *scope) halt(r *Run, at time.Time, out *Effects) {
 				}
 			}
 		}
-		if x.plan.Open { // it may have waited for amendments alone
+		if dropGuard(r, x, at, out) || x.plan.Open { // it may have waited for amendments alone
 			x.leave(r, at, out)
 		}
 	}
@@ -215,6 +220,8 @@ func (r *Run) giveUp(i int, at time.Time, out *Effects) {
 	switch r.calls[i].state {
 	case waiting, held, judging, deriving, weighing, asking, closing, fitting:
 		r.end(i, cancelled, at, out)
+	case guarded:
+		giveUpGuard(r, i, at, out)
 	case ready, retrying:
 		if !spared(r, i) {
 			r.askDecision(i, out)
@@ -263,6 +270,8 @@ func (r *Run) cancelledError(i int) *fault.Error {
 			return discardedError()
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
+		case sc.asksFor != nil && whyStopped(r, sc) != nil:
+			return whyStopped(r, sc)
 		case sc.round > 0 && agentAround(&r.tree, sc).whyCut(sc) != nil:
 			return agentAround(&r.tree, sc).whyCut(sc)
 		case sc.failure != nil:

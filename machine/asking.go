@@ -74,6 +74,10 @@ func (r *Run) applyAnswer(rec *Record, out *Effects) {
 	case q.Round != nil:
 		roundAnswered(r, q, rec.Time, out)
 		return
+	case q.Guard != nil:
+		q.unshown = a.Error
+		guardAnswered(r, q, rec.Time, out)
+		return
 	case a.Step == ThePlan:
 		r.planAnswered(q, rec, out)
 		return

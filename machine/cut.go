@@ -59,7 +59,7 @@ func replan(r *Run, i int, err *fault.Error, at time.Time, out *Effects) {
 		sc = sc.outer
 	}
 	a := agentAround(&r.tree, sc)
-	if asksPlanner(sc) || a.whyCut(sc) != nil {
+	if asksPlanner(sc) || sc.asksFor != nil || a.whyCut(sc) != nil {
 		return
 	}
 	r.ordered++
@@ -75,7 +75,7 @@ func replan(r *Run, i int, err *fault.Error, at time.Time, out *Effects) {
 // broken goes on with an agent whose round was cut short. One that was not decided is none of those that count as of no
 // use.
 func (a *rounds) broken(r *Run, i int, sc *scope, at time.Time, out *Effects) {
-	if asksPlanner(sc) {
+	if asksPlanner(sc) && len(a.records) < int(sc.round) {
 		a.records = append(a.records, &Round{Scope: sc.token, Void: true})
 	}
 	a.further(r, i, at, out)
@@ -85,7 +85,7 @@ func (a *rounds) broken(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 // nobody is to follow its answer.
 func spared(r *Run, i int) bool {
 	s, sc := &r.calls[i], r.scopeOf(i)
-	return sc.spares != 0 && s.at <= sc.spares && !asksPlanner(sc) && !(s.Item > 0 && r.calls[s.Step].halted) && !discardedAbove(&r.tree, i)
+	return sc.spares != 0 && s.at <= sc.spares && !asksPlanner(sc) && sc.asksFor == nil && !(s.Item > 0 && r.calls[s.Step].halted) && !discardedAbove(&r.tree, i)
 }
 
 // abandoned reports whether a call that has begun is to be decided, and no worker is to be handed it any more.

@@ -165,6 +165,11 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 			r.values.ask(i, out)
 		case s.state == fitting:
 			out.Fit = append(out.Fit, i)
+		case s.state == entered && r.asksGuard(s.Call):
+			r.outstandingQuestion(s.Call, out)
+			if s.expiring && r.tookTooLong(i) {
+				r.askDecision(i, out)
+			}
 		case s.expiring && r.tookTooLong(i):
 			r.askDecision(i, out)
 		case !s.state.out():

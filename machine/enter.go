@@ -155,6 +155,10 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 	}
 	dropProposal(sc)
 	i, _ := r.index(sc.of)
+	if sc.asksFor != nil {
+		sc.asksFor.heard(r, sc, at, out)
+		return
+	}
 	if r.calls[i].state != entered || sc.round > 0 && r.insideOf(i) != sc { // it was left before
 		return
 	}

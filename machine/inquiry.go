@@ -60,11 +60,14 @@ func MayAsk(r *Run, c Call) int {
 	return max(MaxAsked-len(r.inquiries[c]), 0)
 }
 
-// Inquiries returns what documents say of the answers to the worker of a call, in their order.
+// Inquiries returns what documents say of the answers to the worker of a call, in their order, and behind them of those
+// to guards.
 func (qs *questions) Inquiries(c Call) (all []*outcome.Answered) {
-	for _, q := range qs.inquiries[c] {
-		if a := accountOf(q); a != nil {
-			all = append(all, a)
+	for _, list := range [...][]*Question{qs.inquiries[c], qs.guardAnswers[c]} {
+		for _, q := range list {
+			if a := accountOf(q); a != nil {
+				all = append(all, a)
+			}
 		}
 	}
 	return all

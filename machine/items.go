@@ -214,6 +214,8 @@ func (r *Run) haltItems(i int, at time.Time, out *Effects) {
 			r.askDecision(c, out)
 		case x.state == held, x.state.asks():
 			r.settleItem(c, cancelled, at, out)
+		case x.state == guarded:
+			giveUpGuard(r, c, at, out)
 		case x.state == entered || x.state == closing:
 			r.haltComposite(c, at, out)
 		}

@@ -80,7 +80,7 @@ func (s *scopes) reset() {
 		*l = loop{of: l.of}
 	}
 	for _, a := range s.agents {
-		*a = rounds{of: a.of}
+		*a = rounds{of: a.of, guards: a.guards}
 	}
 }
 

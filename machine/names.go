@@ -100,6 +100,9 @@ func Named(r *Run, token string) (s *plan.Step, isItem, ok bool) {
 			if x = &segments[i]; sc == nil && x.Kind != subjects.CallSegment {
 				return nil, false, false
 			}
+			if guard := guardStep(s.Plan, x); sc == nil && guard != nil {
+				return guard, false, i+1 == len(segments)
+			}
 			p = s.Plan // of a round that is not entered yet
 		} else if i > 0 {
 			if p = s.Plan; p == nil || isItem != (s.ForEach != nil) || (s.Repeat != nil) != (x.Kind == subjects.IterationSegment) {

@@ -130,7 +130,7 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 	for n := range sc.plan.Steps {
 		i := sc.at(n)
 		c := r.calls[i].Call
-		if r.calls[i].state == notTaken && !summary(r, r.calls[i].Call) { // of those most rounds have one
+		if r.calls[i].state == notTaken && !summary(r, r.calls[i].Call) && sc.asksFor == nil { // of those most rounds have one
 			o.NotTaken = append(o.NotTaken, r.Token(c))
 		}
 		if err := r.stepError(i); err != nil && sc.iteration == 0 && r.calls[i].discarded != discardedWaiting { // of an iteration its loop has it
@@ -252,7 +252,7 @@ func (r *Run) stepError(i int) *fault.Error {
 var statusNames = [...]outcome.StepStatus{
 	waiting: outcome.StepWaiting, held: outcome.StepWaiting, judging: outcome.StepWaiting, deriving: outcome.StepWaiting,
 	weighing: outcome.StepWaiting, asking: outcome.StepAsking, expanding: outcome.StepReady, spread: outcome.StepRunning,
-	entered: outcome.StepRunning, closing: outcome.StepRunning, fitting: outcome.StepRunning, ready: outcome.StepReady,
+	entered: outcome.StepRunning, closing: outcome.StepRunning, fitting: outcome.StepRunning, guarded: outcome.StepWaiting, ready: outcome.StepReady,
 	retrying: outcome.StepRetrying, succeeded: outcome.StepSucceeded, failed: outcome.StepFailed, skipped: outcome.StepSkipped,
 	cancelled: outcome.StepCancelled, notTaken: outcome.StepNotTaken,
 }
@@ -327,6 +327,8 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 			return fmt.Sprintf("%s of round %d", r.waitsForPerson(s.Call), sc.round-1)
 		}
 		return "whether it goes on"
+	case guarded:
+		return "what a guard says"
 	case fitting:
 		return "whether its result fits the state"
 	case judging:

@@ -33,11 +33,14 @@ type Question struct {
 	Attempt int
 	// Round is what is asked about, where it is that; Call then names the agent. nil for all else.
 	Round *Round
+	// Guard is what is asked about because of a guard of an agent; Call then names the call, or the agent. nil for all else.
+	Guard *GuardAsks
 
 	open     bool
 	expiring bool    // its time is over, and a record was asked for
 	answer   *Answer // that counted
 	answered time.Time
+	unshown  *fault.Error // why there was nothing to show, about a guard
 }
 
 // Answer is the record that a question was answered, or that there is nothing to show. It counts where the question
@@ -72,6 +75,9 @@ const (
 // takes reports whether an answer is one to such a question.
 func (q *Question) takes(a *Answer) bool {
 	whole := q.OfPlan()
+	if q.Guard != nil && (a.Value != nil || a.Arguments != nil) { // it passes as it is, or not at all
+		return false
+	}
 	switch {
 	case q.Asks != nil && len(a.Value) > MaxAnswer:
 		return false
@@ -97,9 +103,11 @@ type questions struct {
 	proposed map[Call]*Question
 	// inquiries are those of the workers of calls, in their order.
 	inquiries map[Call][]*Question
-	spent     map[string]int            // by token, the highest number of a void answer
-	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
-	refused   *fault.Error              // why the plan was not approved
+	// guardAnswers are those of people whom guards have asked about calls, in their order.
+	guardAnswers map[Call][]*Question
+	spent        map[string]int            // by token, the highest number of a void answer
+	inputs       map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
+	refused      *fault.Error              // why the plan was not approved
 }
 
 // put opens a question, under the next number of the call of such a name.
@@ -168,6 +176,12 @@ func (qs *questions) outstandingQuestion(c Call, out *Effects) {
 	default:
 		out.Ask = append(out.Ask, c)
 	}
+}
+
+// asksGuard reports whether a person is asked about a call because of a guard.
+func (qs *questions) asksGuard(c Call) bool {
+	q := qs.proposed[c]
+	return q != nil && q.open && q.Guard != nil
 }
 
 // Question returns the open question of a call, nil where it has none. It must not be changed.

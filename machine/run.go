@@ -61,6 +61,7 @@ const (
 	spread                 // a for_each step whose items are out
 	entered                // a composite whose steps are under way
 	closing                // a composite whose steps are over: what follows from that is to be read, and recorded
+	guarded                // a call, or its result, which waits for a guard of its agent that is a tool
 	fitting                // a call that succeeded: whether its result fits the state is to be found out, and recorded
 	ready                  // dispatched, or about to be
 	retrying               // its next attempt waits for its time
@@ -77,7 +78,7 @@ func (s state) terminal() bool { return s >= succeeded }
 func (s state) asks() bool { return s == asking || s == weighing }
 
 // between reports whether the last attempt of a call that had one is decided, and the next is not out yet.
-func (s state) between() bool { return s == asking || s == held }
+func (s state) between() bool { return s == asking || s == held || s == guarded }
 
 // out reports whether an attempt is to be decided by a record.
 func (s state) out() bool { return s == ready || s == retrying }
@@ -164,6 +165,9 @@ func mayStop(p *plan.Plan) bool {
 func appendContracts(of []*tool.Contract, p *plan.Plan, byTool map[string]*tool.Contract) []*tool.Contract {
 	for i := range p.Steps {
 		of = append(of, contractFor(&p.Steps[i], byTool))
+	}
+	if p.Guards != nil {
+		of = appendContracts(of, p.Guards, byTool)
 	}
 	for i := range p.Steps {
 		if inner := p.Steps[i].Plan; inner != nil {
@@ -343,8 +347,8 @@ func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 	switch {
 	case r.asks(i):
 		r.ask(i, at, out)
-	case r.weighs(i):
-		r.calls[i].state = weighing
+	case r.weighs(i) || asksGuards(r, i):
+		r.calls[i].state, r.calls[i].since = weighing, r.seq
 		out.Weigh = append(out.Weigh, r.calls[i].Call)
 	default:
 		r.begins(i, at, out)
@@ -356,6 +360,13 @@ func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 // questions would keep all other calls of the plan from beginning, and one that is approved takes its turn in the order
 // of the plan.
 func (r *Run) begins(i int, at time.Time, out *Effects) {
+	if passesCall(r, i, at, out) {
+		admitted(r, i, at, out)
+	}
+}
+
+// admitted is begins for a call that all guards have let pass which are asked before.
+func admitted(r *Run, i int, at time.Time, out *Effects) {
 	if x := r.scopeOf(i).bounded(); x != nil && r.isForWorker(i) {
 		x.hold(i)
 		return

@@ -55,7 +55,7 @@ func Hears(r *Run, agent Call) bool {
 
 // asking is 1 while the planner of a round was asked that is not decided yet.
 func (a *rounds) asking() int {
-	if asksPlanner(a.current()) {
+	if sc := a.current(); asksPlanner(sc) && len(a.records) < int(sc.round) {
 		return 1
 	}
 	return 0

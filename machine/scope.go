@@ -42,6 +42,8 @@ type place struct {
 	depth     int    // how many composites are above
 	token     string // of the composite
 	input     input
+	asksFor   *guarding // of the call of a guard: what that is asked about; nil for any other scope
+	heldBy    *guarding // of a round: what its agent waits for before it goes on; nil for nothing
 }
 
 // atRoot is the place of the root scope. It is shared by all runs.
@@ -57,7 +59,7 @@ func (sc *scope) begin(r *Run) {
 		sc.waves = newWaves(sc.plan)
 	}
 	if sc.outer != nil {
-		sc.from = sc.outer.from
+		sc.from, sc.heldBy = sc.outer.from, nil
 	}
 	for i := range steps {
 		s := &r.calls[sc.first+i]
@@ -179,7 +181,7 @@ func (sc *scope) contractOf(number int) int {
 // over reports whether nothing comes any more in a scope: its steps are, and no amendment may add others.
 func (sc *scope) over() bool {
 	switch a := sc.amended; {
-	case sc.remaining > 0 || a != nil && a.changing:
+	case sc.remaining > 0 || a != nil && a.changing || sc.heldBy != nil:
 		return false
 	case !sc.plan.Open || sc.stopping:
 		return true

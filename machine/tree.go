@@ -167,8 +167,7 @@ func (t *tree) within(c Call) iter.Seq[*scope] {
 		switch sc := t.inside(c); {
 		case sc == nil:
 		case sc.round > 0:
-			a := agentAround(t, sc)
-			for _, x := range a.of[:a.entered] {
+			for x := range allOf(agentAround(t, sc)) {
 				if !yield(x) {
 					return
 				}

@@ -21,6 +21,9 @@ func (as *amendments) used(t *tree) *usedTools {
 }
 
 func (u *usedTools) gather(p *plan.Plan, all []*tool.Contract) {
+	if p.Guards != nil {
+		u.gather(p.Guards, all)
+	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s.Tool != "" && !s.Ask {

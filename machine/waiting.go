@@ -148,9 +148,11 @@ func Stands(r *Run, c Call, digest string) (answer *Answer, account *outcome.Ans
 			return q.answer, accountOf(q), a
 		}
 	}
-	for _, q := range r.inquiries[c] {
-		if q.Digest == digest {
-			return q.answer, accountOf(q), nil
+	for _, list := range [...][]*Question{r.inquiries[c], r.guardAnswers[c]} {
+		for _, q := range list {
+			if q.Digest == digest && q.answer != nil {
+				return q.answer, accountOf(q), nil
+			}
 		}
 	}
 	if a := agentAt(&r.tree, c); a != nil {

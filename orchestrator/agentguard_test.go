@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
@@ -87,11 +88,120 @@ func TestAGuardEndsAnAgent(t *testing.T) {
 		require.Contains(t, o.Errors[0].Message, "a guard of the agent does not let")
 	}
 	require.Len(t, x.asked, 2, "who is refused asks no planner")
-	_, err := s.client.ApplyTemplate(ctx(t), []byte(`{"name":"later","agent":{"planner":{"tool":"planner"},"guards":[{"on":"call","tool":"echo"},{"on":"call","when":"$round == 0","else":"ask"}]}}`))
+	_, err := s.client.ApplyTemplate(ctx(t), []byte(`{"name":"later","agent":{"planner":{"tool":"planner"},"guards":[{"on":"call","tool":"calls"},{"on":"call","tool":"gone","else":"ask"}]}}`))
 	var places []string
 	for _, f := range tool.FlawsOf(err) {
 		places = append(places, f.Path)
 		require.NotEmpty(t, f.Hint)
 	}
-	require.Equal(t, []string{"/agent/guards/0/tool", "/agent/guards/1/else"}, places)
+	require.Equal(t, []string{"/agent/guards/1/tool"}, places)
+	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"later","agent":{"planner":{"tool":"planner"},"guards":[{"on":"call","tool":"calls"}]}}`))
+	require.Len(t, tool.FlawsOf(err), 1)
+	require.Equal(t, "/agent/guards/0/tool", tool.FlawsOf(err)[0].Path, "a guard is one that workers host")
+}
+
+// TestGuardsThatAreTools are steps of the round: they are asked about what goes in, calls with all of their arguments, what
+// these return, and the output. Where they say so, or a condition does, a person is asked. Who takes the run over asks nobody
+// again.
+func TestGuardsThatAreTools(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	asked := make(chan string, 64)
+	s.host("judge", nil, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		asked <- string(args)
+		var g struct {
+			On     string
+			Args   struct{ Amount int }
+			Result struct{ Amount int }
+		}
+		_ = json.Unmarshal(args, &g)
+		if g.Args.Amount > 100 || g.Result.Amount == 7 {
+			return worker.Output{Body: []byte(`{"pass":false,"reason":"too odd"}`)}, nil
+		}
+		return worker.Output{Body: []byte(`{"pass":true}`)}, nil
+	})
+	x := s.plays("planner",
+		`{"steps":[{"id":"gate","tool":"gate"},{"id":"much","tool":"echo","depends_on":["gate"],"arguments":{"amount":900},"optional":true},
+			{"id":"odd","tool":"echo","depends_on":["gate"],"arguments":{"amount":7}},{"id":"more","tool":"echo","arguments":{"of":"$ref:odd.amount"}},
+			{"id":"each","tool":"echo","depends_on":["gate"],"for_each":{"in":[200]},"arguments":{"amount":"$ref:item"},"optional":true}]}`,
+		`{"steps":[{"id":"secret","tool":"echo","arguments":{"amount":1,"secret":true}}]}`,
+		`{"output":{"n":7}}`, `{"output":{"n":8}}`)
+	s.agent("payer", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["gate",{"tool":"echo","bind":{"who":"$input.who"}}],"guards":[
+		{"on":"input","tool":"judge"},{"on":"call","tool":"judge"},{"on":"result","tool":"judge","else":"ask"},{"on":"output","tool":"judge"},
+		{"on":"call","when":"$args.secret == null","else":"ask"},{"on":"output","when":"$output.n > 7","else":"ask"}]}`)
+	put, err := s.store.Registry.Tool(ctx(t), "payer")
+	require.NoError(t, err)
+	require.Contains(t, put.Needs, wire.AskingGuards)
+	r := s.submit(`{"steps":[{"id":"a","tool":"payer","arguments":{"who":"ann"}}]}`, "judged")
+	<-s.tools.begun
+	s.orchestrator()
+	s.leave()
+	close(s.tools.gate)
+	q := s.asked("judged", "a/=0/odd")
+	require.Equal(t, "result", q.Guard)
+	require.Equal(t, "the guard 'judge' of the agent does not let this result of 'echo' pass: too odd", q.Text)
+	require.JSONEq(t, `{"amount":7,"who":"ann"}`, string(q.Arguments))
+	_, err = s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`{"amount":8}`)})
+	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
+	_, err = s.client.Approve(ctx(t), q, client.Answer{By: "ben"})
+	require.NoError(t, err)
+	q = s.asked("judged", "a/=1/secret")
+	require.Equal(t, "call", q.Guard)
+	require.JSONEq(t, `{"amount":1,"secret":true,"who":"ann"}`, string(q.Arguments), "bound arguments are shown, too")
+	_, err = s.client.Reject(ctx(t), q, client.Answer{By: "ben", Reason: "a secret"})
+	require.NoError(t, err)
+	q = s.asked("judged", "a")
+	require.Equal(t, "output", q.Guard)
+	require.JSONEq(t, `{"n":7}`, string(q.Arguments))
+	_, err = s.client.Reject(ctx(t), q, client.Answer{By: "ben", Reason: "not seven"})
+	require.NoError(t, err)
+	o := s.wait(r)
+	require.JSONEq(t, `{"n":8}`, result(t, o, "a"), "%s", o.JSON())
+	s.noQuestions()
+	codes := map[string]string{}
+	for _, e := range o.Errors {
+		codes[e.Step] = string(e.Code) + ": " + e.Message
+	}
+	require.Equal(t, map[string]string{
+		"a/=0/much":   "rejected: the guard 'judge' of the agent does not let this call of 'echo' pass: too odd",
+		"a/=0/each":   "rejected: item 0: the guard 'judge' of the agent does not let this call of 'echo' pass: too odd",
+		"a/=1/secret": "rejected: Rejected by ben (unverified): a secret",
+	}, codes)
+	require.Contains(t, string(x.asked[1]["facts"]), `"called":["echo","gate"]`)
+	require.Contains(t, string(x.asked[3]["rounds"]), `"problems":[{"code":"rejected","at":"/output","message":"Rejected by ben (unverified): not seven"`)
+	close(asked)
+	var about []string
+	for a := range asked {
+		about = append(about, a)
+	}
+	require.ElementsMatch(t, []string{
+		`{"on":"input","agent":"payer","round":0,"input":{"who":"ann"}}`,
+		`{"on":"call","agent":"payer","step":"a/=0/gate","tool":"gate","round":0,"input":{"who":"ann"},"args":{}}`,
+		`{"on":"result","agent":"payer","step":"a/=0/gate","tool":"gate","round":0,"input":{"who":"ann"},"result":{}}`,
+		`{"on":"call","agent":"payer","step":"a/=0/much","tool":"echo","round":0,"input":{"who":"ann"},"args":{"amount":900,"who":"ann"}}`,
+		`{"on":"call","agent":"payer","step":"a/=0/odd","tool":"echo","round":0,"input":{"who":"ann"},"args":{"amount":7,"who":"ann"}}`,
+		`{"on":"result","agent":"payer","step":"a/=0/odd","tool":"echo","round":0,"input":{"who":"ann"},"result":{"amount":7,"who":"ann"}}`,
+		`{"on":"call","agent":"payer","step":"a/=0/more","tool":"echo","round":0,"input":{"who":"ann"},"args":{"of":7,"who":"ann"}}`,
+		`{"on":"result","agent":"payer","step":"a/=0/more","tool":"echo","round":0,"input":{"who":"ann"},"result":{"of":7,"who":"ann"}}`,
+		`{"on":"call","agent":"payer","step":"a/=0/each=0","tool":"echo","round":0,"input":{"who":"ann"},"args":{"amount":200,"who":"ann"}}`,
+		`{"on":"output","agent":"payer","round":3,"input":{"who":"ann"},"output":{"n":8}}`,
+	}, about)
+}
+
+// TestGuardsOfAnAgentBelow: its tools are frozen with the run, also what makes its summaries, and it fails as a call does.
+func TestGuardsOfAnAgentBelow(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.host("judge", nil, func(context.Context, json.RawMessage) (worker.Output, error) {
+		return worker.Output{Body: []byte(`false`)}, nil
+	})
+	x := s.plays("planner", `{"steps":[{"id":"b","tool":"below","arguments":{"n":1}}]}`, `{"output":1}`)
+	s.agent("below", "", `{"planner":{"tool":"planner","mode":"plan"},"guards":[{"on":"input","tool":"judge"}],"context":{"summary":"length"}}`)
+	s.agent("above", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["below"]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"above"}]}`, "below")
+	require.JSONEq(t, `1`, result(t, o, "a"), "%s", o.JSON())
+	require.Equal(t, "a/=0/b", o.Errors[0].Step)
+	require.Equal(t, "the guard 'judge' of the agent does not let the input pass", o.Errors[0].Message)
+	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"failed","error":{"code":"rejected"`)
+	require.Len(t, x.asked, 2)
 }

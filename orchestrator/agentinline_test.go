@@ -99,8 +99,8 @@ func TestWhatIsWrongWithAnAgentOfAPlan(t *testing.T) {
 	require.Equal(t, []string{"unknown_field /steps/0/agent/agent"}, places(`{"steps":[{"id":"a","agent":{"description":"A.","agent":{"planner":{"tool":"planner"}}}}]}`))
 	require.Equal(t, []string{"invalid_arguments /steps/0/arguments"}, places(`{"steps":[{"id":"a",`+sound+`}]}`))
 	require.Equal(t, []string{"invalid_arguments /steps/0/arguments/x"}, places(`{"steps":[{"id":"a",`+sound+`,"arguments":{"x":"one"}}]}`))
-	require.Equal(t, []string{"invalid_tool /steps/0/agent/guards/0/else"},
-		places(`{"steps":[{"id":"a","agent":{"planner":{"tool":"planner"},"tools":["echo"],"guards":[{"on":"input","when":"true","else":"ask"}]}}]}`))
+	require.Equal(t, []string{"unknown_tool /steps/0/agent/guards/0/tool"},
+		places(`{"steps":[{"id":"a","agent":{"planner":{"tool":"planner"},"tools":["echo"],"guards":[{"on":"input","tool":"gone","else":"ask"}]}}]}`))
 	nested := `{"id":"a",` + sound + `,"arguments":{"x":1}}`
 	for range 8 {
 		nested = `{"id":"a","plan":{"steps":[` + nested + `]}}`

@@ -12,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -78,7 +79,8 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
 	send := ag.sender(r, (own || summary) && ag.sendsWhole(r, of, d.Call), x)
-	ag.memory.reserve(x.size+in.most(false), func(ctx context.Context) {
+	guard := ag.guardOf(r, x, d.Call, of, round)
+	ag.memory.reserve(x.size+in.most(false)+guard.size(), func(ctx context.Context) {
 		var args, result json.RawMessage
 		says := ""
 		l, err := x.read(ctx, ag.values)
@@ -94,6 +96,10 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 				return asked, err
 			}, round)
 			if none {
+				result = json.RawMessage("null")
+			}
+		case guard != nil:
+			if args, err = guard.message(ctx, ag.values, l); args == nil && err == nil {
 				result = json.RawMessage("null")
 			}
 		default:
@@ -126,24 +132,6 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		})
 	})
 	return false
-}
-
-// question returns what asks the gate of a step that asks a person, in a round of an agent, and how many bytes that
-// reads: what it returns is what the step fails with. Anywhere else there is none.
-func (ag *agentry) question(r *run, q machine.Question) (gate func(context.Context) *fault.Error, size int64) {
-	of, round, _, inRound := machine.RoundAround(r.machine, q.Call)
-	if !inRound || q.Kind != outcome.Ask {
-		return func(context.Context) *fault.Error { return nil }, 0
-	}
-	x := ag.look(r, of, round, false)
-	path, since := x.pathOf(r, q.Call), machine.ReadySince(r.machine, q.Call)
-	return func(ctx context.Context) *fault.Error {
-		l, err := x.read(ctx, ag.values)
-		if err == nil {
-			_, _, err = l.Ready(round, path, since, nil)
-		}
-		return err
-	}, x.size
 }
 
 // sendsWhole reports whether the requests of an agent's planner have all rounds in them.
@@ -253,4 +241,130 @@ func (ag *agentry) round(r *run, of machine.Call) {
 			}
 		})
 	})
+}
+
+// guardCall is a call of a guard of an agent: what it is asked about, and where that is read.
+type guardCall struct {
+	agents.Guarded
+	path  string // of the call that waits, within the round
+	since uint64
+	in    *inputs // of such a call
+	value source  // of all else but an input
+}
+
+// guardOf gathers what a call of a guard is asked about; nil for any other call.
+func (ag *agentry) guardOf(r *run, x *looked, c, of machine.Call, round int) *guardCall {
+	about, is := machine.GuardAsked(r.machine, c)
+	if !is {
+		return nil
+	}
+	g := &guardCall{Guarded: agents.Guarded{On: about.On, Round: round}, value: sourceOf(about.Value)}
+	if about.Of != of {
+		g.Step, g.Tool = r.token(about.Of), r.step(about.Of.Step).Tool
+	}
+	if about.On == plan.OnCall {
+		g.path, g.since = x.pathOf(r, about.Of), machine.ReadySince(r.machine, about.Of)
+		in := asWritten(r, about.Of)
+		in.resolver, in.schema = nil, nil
+		g.in = &in
+	}
+	return g
+}
+
+// size bounds the bytes that are read for it.
+func (g *guardCall) size() int64 {
+	switch {
+	case g == nil:
+		return 0
+	case g.in != nil:
+		return g.in.most(false)
+	}
+	return g.value.size()
+}
+
+// message is what the guard is called with; nil where there is nothing to be asked.
+func (g *guardCall) message(ctx context.Context, v *values, l *agents.Loop) (json.RawMessage, *fault.Error) {
+	if g.in != nil {
+		args, err := v.arguments(ctx, g.in)
+		if err != nil || !g.OfCall(l, g.path, g.since, args) {
+			return nil, nil // whoever sends the call finds out the same, and says so
+		}
+		return g.Message(l), nil
+	}
+	value, err := v.read(ctx, &g.value)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.On == plan.OnResult:
+		g.Result = value
+	case g.On == plan.OnOutput:
+		g.Output = value
+	}
+	return g.Message(l), nil
+}
+
+// weighing is what is found out of a call in a round before it begins: what it would be called with, and whether a guard
+// has a person asked about it. nil for any other call.
+type weighing struct {
+	x     *looked
+	round int
+	path  string
+	since uint64
+}
+
+// weighs gathers that.
+func (ag *agentry) weighs(r *run, c machine.Call) *weighing {
+	of, round, own, inRound := machine.RoundAround(r.machine, c)
+	if _, isGuard := machine.GuardAsked(r.machine, c); !inRound || own || isGuard || machine.Summary(r.machine, c) {
+		return nil
+	}
+	x := ag.look(r, of, round, false)
+	return &weighing{x, round, x.pathOf(r, c), machine.ReadySince(r.machine, c)}
+}
+
+func (w *weighing) size() int64 {
+	if w == nil {
+		return 0
+	}
+	return w.x.size
+}
+
+// found returns what a call would be called with, and why a guard has a person asked about it; nil for nothing.
+func (w *weighing) found(ctx context.Context, v *values, args json.RawMessage) (with json.RawMessage, why, err *fault.Error) {
+	if w == nil {
+		return args, nil, nil
+	}
+	l, err := w.x.read(ctx, v)
+	if err != nil {
+		return args, nil, err
+	}
+	with, why = agents.Weigh(l, w.round, w.path, w.since, args)
+	return with, why, nil
+}
+
+// question returns what completes a question about a call in a round of an agent, and how many bytes that reads: the gate
+// of a step that asks a person is asked, and what it returns is what the step fails with; of a call is shown what it would
+// be called with, and why a guard asks. Anywhere else there is none.
+func (ag *agentry) question(r *run, q machine.Question) (complete func(context.Context, *outcome.Question) *fault.Error, size int64) {
+	w := ag.weighs(r, q.Call)
+	if w == nil || q.Item == 0 && r.step(q.Step).ForEach != nil {
+		return func(context.Context, *outcome.Question) *fault.Error { return nil }, 0
+	}
+	return func(ctx context.Context, doc *outcome.Question) *fault.Error {
+		if q.Kind != outcome.Ask {
+			with, why, err := w.found(ctx, ag.values, doc.Arguments)
+			if err != nil {
+				return err
+			}
+			if doc.Arguments = with; why != nil && doc.Text == "" {
+				doc.Text, doc.Guard = why.Message, plan.OnCall
+			}
+			return nil
+		}
+		l, err := w.x.read(ctx, ag.values)
+		if err == nil {
+			_, _, err = l.Ready(w.round, w.path, w.since, nil)
+		}
+		return err
+	}, w.size()
 }

@@ -65,8 +65,8 @@ func TestAnAgentIsAppliedAsTemplatesAre(t *testing.T) {
 
 	put = s.agent("careful", "", `{"planner":{"tool":"echo"},"approval":"plan","tools":["echo"]}`)
 	require.Equal(t, []string{wire.LanguageTwo, wire.ApprovedRounds, wire.Agents}, put.Needs)
-	_, err = s.client.ApplyTemplate(ctx(t), []byte(`{"name":"late","agent":{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true","else":"ask"}],"tools":["progress"]}}`))
-	require.ErrorContains(t, err, "does not run agents with")
+	put = s.agent("asking", "", `{"planner":{"tool":"echo"},"guards":[{"on":"input","when":"true","else":"ask"}],"tools":["progress"]}`)
+	require.Equal(t, []string{wire.LanguageTwo, wire.Guards, wire.AskingGuards, wire.Agents}, put.Needs)
 }
 
 // TestAnAgentThatReachesItselfIsRefused when it is applied, and so is a template through which one would; with the place and

@@ -127,6 +127,9 @@ func (a *answering) unfit(q *machine.Question) error {
 	case q.Round != nil:
 		return fault.New(fault.InvalidValue, "a round of an agent is approved or rejected as it is").
 			WithHint("reject it with a reason: its planner is told, and answers again")
+	case q.Guard != nil:
+		return fault.New(fault.InvalidValue, "what a guard of an agent asks about passes as it is, or not at all").
+			WithHint("reject it with a reason: the agent's planner is told")
 	case q.Step == machine.ThePlan:
 		return fault.New(fault.InvalidValue, "a plan is approved or rejected as it is").WithHint("reject it, and submit another")
 	case q.Item == 0 && a.r.step(q.Step).ForEach != nil:

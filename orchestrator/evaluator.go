@@ -18,8 +18,9 @@ import (
 // waits.
 type evaluator struct {
 	*env
-	values *values
-	memory *memory
+	values  *values
+	memory  *memory
+	agentry *agentry
 }
 
 // condition evaluates the condition of a step whose dependencies are over.
@@ -135,7 +136,7 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	})
 }
 
-// approval finds out whether the contract of a call's tool asks for an approval, and records it whatever it came to: so
+// approval finds out whether the contract of a call's tool, or a guard of its agent, asks for an approval, and records it whatever it came to: so
 // the ledger says of each call of such a tool whether a person was to be asked, and all owners agree. What can't be told
 // means yes.
 func (ev *evaluator) approval(r *run, c machine.Call) {
@@ -149,13 +150,21 @@ func (ev *evaluator) approval(r *run, c machine.Call) {
 	in, rule := r.inputs(c), r.machine.Contract(c.Step)
 	in.resolver = nil // that of the run is for one goroutine
 	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(c)}
-	ev.memory.reserve(in.most(false), func(ctx context.Context) {
+	guards := ev.agentry.weighs(r, c)
+	ev.memory.reserve(in.most(false)+guards.size(), func(ctx context.Context) {
 		defer ev.post(func() { delete(r.weighing, c) })
 		x.ctx = ctx
 		args, err := ev.values.arguments(ctx, &in)
 		told := wire.Told{Holds: true, Error: err}
-		if err == nil {
+		if err == nil && rule.Approval != "" {
 			told.Holds, told.Error = rule.WantsApproval(args)
+		}
+		if err == nil && (rule.Approval == "" || !told.Holds && told.Error == nil) {
+			_, why, failed := guards.found(ctx, ev.values, args)
+			told.Holds, told.Error = why != nil, failed
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		h, body := told.Message()
 		ev.tell(x, subjects.ToldApproval, h, body)

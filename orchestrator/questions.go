@@ -117,6 +117,10 @@ func (qs *questions) tell(r *run, q machine.Question) {
 		return
 	}
 	doc.Tool = r.step(q.Step).Tool
+	if q.Guard != nil && q.Guard.On != plan.OnCall {
+		qs.tellOfGuard(r, q, doc)
+		return
+	}
 	if q.Asks != nil {
 		qs.tellOfWorker(r, q, doc)
 		return
@@ -125,11 +129,16 @@ func (qs *questions) tell(r *run, q machine.Question) {
 	in.gather(r) // for the text, whatever the arguments refer to
 	in.resolver = nil
 	together := q.Item == 0 && in.plan.Steps[in.step].ForEach != nil
-	gate, size := qs.agentry.question(r, q)
+	complete, size := qs.agentry.question(r, q)
+	if q.Guard != nil {
+		doc.Text, doc.Guard = q.Guard.Why, q.Guard.On
+	}
 	qs.memory.reserve(in.most(together)+size, func(ctx context.Context) {
-		err := gate(ctx)
-		if err == nil {
-			err = qs.values.shown(ctx, &in, together, doc)
+		err := qs.values.shown(ctx, &in, together, doc)
+		if err == nil || q.Kind == outcome.Ask {
+			if no := complete(ctx, doc); no != nil {
+				err = no
+			}
 		}
 		if err != nil {
 			if ctx.Err() == nil {
@@ -138,6 +147,29 @@ func (qs *questions) tell(r *run, q machine.Question) {
 			return
 		}
 		qs.put(ctx, r, bucket, q, doc)
+	})
+}
+
+// tellOfGuard is tell for what went in or out of an agent and a guard asks about.
+func (qs *questions) tellOfGuard(r *run, q machine.Question, doc *outcome.Question) {
+	doc.Text, doc.Guard = q.Guard.Why, q.Guard.On
+	value, bucket := sourceOf(q.Guard.Value), r.bucket()
+	in := r.unread(q.Call) // of an agent, whose input is asked about
+	in.gather(r)
+	qs.memory.reserve(value.size()+in.most(false), func(ctx context.Context) {
+		var err *fault.Error
+		if q.Guard.On == plan.OnInput && q.Guard.Value.Value == nil {
+			doc.Arguments, err = qs.values.arguments(ctx, &in)
+		} else {
+			doc.Arguments, err = qs.values.read(ctx, &value)
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			qs.post(func() { qs.unshown(r, q, err) })
+		default:
+			qs.put(ctx, r, bucket, q, doc)
+		}
 	})
 }
 
@@ -190,7 +222,9 @@ func (v *values) shown(ctx context.Context, in *inputs, together bool, doc *outc
 	if err != nil {
 		return err
 	}
-	doc.Text = text
+	if text != "" {
+		doc.Text = text
+	}
 	if together {
 		doc.Items, doc.Arguments, err = v.together(ctx, in)
 		return err

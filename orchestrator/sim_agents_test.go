@@ -41,7 +41,7 @@ func (w *world) registerAgents() {
 	if !w.withAgents() {
 		return
 	}
-	for _, name := range []string{simPlanner, simOpener, simLate, simDigest} {
+	for _, name := range []string{simPlanner, simOpener, simLate, simDigest, simJudge} {
 		w.agentTools = append(w.agentTools, name)
 		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 3, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
 		d := &tool.Definition{Name: name}
@@ -51,7 +51,7 @@ func (w *world) registerAgents() {
 	if w.templates.kept == nil {
 		w.templates.plans, w.templates.kept = map[string]*plan.Template{}, map[string]*tool.Definition{}
 	}
-	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true, simDigest: true} {
+	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true, simDigest: true, simJudge: true} {
 		w.templates.kept["d"+name] = &tool.Definition{Name: name}
 	}
 	budget := ""
@@ -122,6 +122,9 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 		all[simAgent].Agent.Approval = &plan.Approval{}
 	}
 	all[simAgent].Agent.Summary = simDigest
+	if w.judges() {
+		all[simAgent].Agent.GuardTools = []string{simJudge, simJudge, simJudge, simJudge}
+	}
 	all[plan.InlineName("", "a")] = &plan.Template{Name: plan.InlineName("", "a"), Agent: all[simAgent].Agent}
 	for name, t := range w.templates.plans {
 		all[name] = t
@@ -162,7 +165,11 @@ var simClerkScript = []string{`{"steps":[{"id":"x","tool":"opener/a","arguments"
 
 // plays answers a call of an agent's run.
 func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
-	if a.Tool != simPlanner {
+	switch a.Tool {
+	case simPlanner:
+	case simJudge:
+		return reference.Reply{Body: w.truths.of(a.Run, a.Generation).judged(args)}
+	default:
 		return w.playsCall(a, args)
 	}
 	var r struct {
@@ -250,7 +257,7 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 		return nil, false
 	}
 	own := segments[len(segments)-1].Kind == subjects.CallSegment
-	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner || a.Tool == simDigest)
+	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner || a.Tool == simDigest || a.Tool == simJudge)
 }
 
 // agentDispatched checks that a round begins when the one before is over, its calls when it was decided, and that nothing
@@ -258,7 +265,10 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 	scope := subjects.ScopeOf(a.Step)
 	t.checkRound(x, a)
-	t.guardedDispatched(a)
+	t.guardedDispatched(x, a)
+	if a.Tool == simJudge { // also before a round is decided
+		return
+	}
 	if a.Tool != simPlanner {
 		if !x.told["round "+scope] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
@@ -348,7 +358,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 			}
 		}
 	}
-	if t.w.guards() && bytes.Contains(doc.Outcome.JSON(), []byte("is too large to be looked at")) {
+	if t.w.guards() && bytes.Contains(doc.Outcome.JSON(), []byte("is too large to be ")) {
 		return
 	}
 	got, _ := doc.Outcome.Results.Get("a")

@@ -85,6 +85,7 @@ type truth struct {
 	planChecks map[string]time.Duration // by process: when the plan stood
 	amendments *simAmendments           // of a plan that comes in parts
 	words      *simWords
+	allowed    map[string]bool // by guards that are tools: calls
 	spent      simSpent
 	inquiries  *inquiries // of its tools
 	rounds     simRounds  // of an agent, that people approve of

@@ -40,6 +40,9 @@ type Question struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Blob      *Handle         `json:"blob,omitempty"`
 	Items     int             `json:"items,omitempty"`
+	// Guard says what a guard of an agent asks about: "input", "call", "result" or "output"; empty where none does. Arguments
+	// are that then. Step names the call, or the step that calls the agent.
+	Guard string `json:"guard,omitempty"`
 	// Attempt is the one that ended with the question of its worker; 0 where the plan asks.
 	Attempt int `json:"attempt,omitempty"`
 	// Revision is the number of the amendment that is asked about, 0 where it is the step or the plan itself. Step then

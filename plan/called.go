@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,18 +45,41 @@ type Agent struct {
 	Time time.Duration
 	// Guards are its checks of what goes in and out; nil for none.
 	Guards Guards
+	// GuardTools are the tools of those that are tools, in their order; nil for none.
+	GuardTools []string
 	// Flaw says why the agent can't run with the tools that there are; empty for one that can.
 	Flaw string
 }
 
-// Guards are the checks of an agent. What they say follows from what they are shown alone.
+// Guards are the checks of an agent: conditions, and tools that are asked. What they say follows from what they are shown
+// alone. Each is known by its place among all of them.
 type Guards interface {
-	// Refuses returns the error of the first guard on something, one of OnInput to OnOutput, that does not let it pass; nil
-	// where all do. seen is what its condition sees, by the words of references; nil is the value of what can't be looked at,
-	// since it is too large. ends is whether the agent fails with the error.
-	Refuses(on string, seen map[string]json.RawMessage) (err *fault.Error, ends bool)
-	// Ends reports whether the agent fails with an error that Refuses returned.
+	// Refuses asks the conditions on something, one of OnInput to OnOutput, from a place on, and returns what the first of
+	// them says that does not let it pass; nil where all do. seen is what a condition sees, by the words of references; nil is
+	// the value of what can't be looked at, since it is too large.
+	Refuses(on string, from int, seen map[string]json.RawMessage) *Refusal
+	// Asks reports whether a person may be asked because of a condition on something.
+	Asks(on string) bool
+	// Tool returns the first guard on something, from a place on, that is a tool, as its place among Agent.GuardTools; ok is
+	// false where there is none.
+	Tool(on string, from int) (guard, tool int, ok bool)
+	// Said returns what a guard that is a tool has said: nil where it lets pass what it was asked about. value is what it
+	// returned, nil for what is too large to be a word of its; failed is why it returned nothing. of is the tool that is
+	// called, of OnCall and OnResult.
+	Said(guard int, of string, value []byte, failed *fault.Error) *Refusal
+	// Rejected is the error of what a person rejected whom a guard had asked.
+	Rejected(guard int, why *fault.Error) *fault.Error
+	// Ends reports whether the agent fails with an error of its guards.
 	Ends(err *fault.Error) bool
+}
+
+// Refusal is what a guard says that does not let something pass.
+type Refusal struct {
+	// Guard is its place among all of them.
+	Guard int
+	Err   *fault.Error
+	// Asks says that a person decides whether it passes, Ends that the agent fails with the error. At most one is true.
+	Asks, Ends bool
 }
 
 // What guards look at.
@@ -71,6 +95,10 @@ const PlannerStep = "=plan"
 
 // SummaryStep is that of the step by which a round has a summary made before it calls the planner.
 const SummaryStep = "=summary"
+
+// GuardStep begins the ids of the steps by which an agent asks guards that are tools; behind it stands a number. Within a
+// round the n-th call of the guard t, of so many that are tools, has the number n times those, and t.
+const GuardStep = "=guard-"
 
 // Agent returns the agent that a step calls; nil for any other step.
 func (s *Step) Agent() *Agent {
@@ -89,6 +117,12 @@ func (a *Agent) round() *Plan {
 	if a.Summary != "" {
 		p.Steps = append(p.Steps, Step{ID: SummaryStep, Tool: a.Summary, Optional: true})
 		Order(p, 0, 1)
+	}
+	if len(a.GuardTools) > 0 {
+		p.Guards = &Plan{Timeout: MaxTimeout, Depth: 1, Language: 2}
+		for n, name := range a.GuardTools {
+			p.Guards.Steps = append(p.Guards.Steps, Step{ID: GuardStep + strconv.Itoa(n), Tool: name})
+		}
 	}
 	return p
 }
@@ -253,6 +287,9 @@ func copyOf(p *Plan) *Plan {
 		if inner := c.Steps[i].Plan; inner != nil {
 			c.Steps[i].Plan = copyOf(inner)
 		}
+	}
+	if p.Guards != nil {
+		c.Guards = copyOf(p.Guards)
 	}
 	return &c
 }

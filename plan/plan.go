@@ -210,6 +210,9 @@ type Plan struct {
 	// Offset is how many steps of the document come before its own where those of each plan stand together: 0 for the
 	// plan that is the document.
 	Offset int
+	// Guards are, of the plan by which an agent calls its planner, the calls of its guards that are tools. They are made as
+	// often as something is to pass, and are no steps of the plan; nil for none.
+	Guards *Plan
 
 	holds  bool                     // the result of some step is held against something
 	ids    ids                      // nil for few steps
@@ -316,6 +319,9 @@ func (p *Plan) All() iter.Seq[*Step] {
 // number gives the plans within one their offsets, and returns how many steps there are up to the last of theirs.
 func (p *Plan) number(offset int) int {
 	p.Offset, offset = offset, offset+len(p.Steps)
+	if p.Guards != nil {
+		offset = p.Guards.number(offset)
+	}
 	for i := range p.Steps {
 		if inner := p.Steps[i].Plan; inner != nil {
 			offset = inner.number(offset)
@@ -331,7 +337,7 @@ func (p *Plan) all(yield func(*Step) bool) bool {
 			return false
 		}
 	}
-	return true
+	return p.Guards == nil || p.Guards.all(yield)
 }
 
 // Find returns the step that a token may be of in a run of the plan, and whether it is an item's: whatever the lengths

@@ -50,6 +50,10 @@ const AgentState = "agent-state"
 // everything pass.
 const Guards = "guards"
 
+// AskingGuards is the need of a run with an agent that has guards which are tools or ask a person, and of such an agent's
+// entry: who does not know of them would let everything pass that they are asked about.
+const AskingGuards = "asking-guards"
+
 // AgentSummary is the need of a run with an agent that has summaries made, and of such an agent's entry: to who does not know
 // of them their records are nobody's.
 const AgentSummary = "agent-summary"
@@ -86,7 +90,7 @@ var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -107,7 +111,24 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 			needs = append(needs, ofAgents[path])
 		}
 	}
+	if asksGuards(members["guards"]) {
+		needs = append(needs, AskingGuards)
+	}
 	return append(needs, Agents)
+}
+
+// asksGuards reports whether some of an agent's guards are tools, or ask a person.
+func asksGuards(guards json.RawMessage) bool {
+	var all []struct{ Tool, Else string }
+	if len(guards) == 0 || json.Unmarshal(guards, &all) != nil {
+		return false
+	}
+	for _, g := range all {
+		if g.Tool != "" || g.Else == "ask" {
+			return true
+		}
+	}
+	return false
 }
 
 // Replan is the need of a plan that can reach an agent: to who does not know of it, a call that asks for a new plan has
@@ -133,7 +154,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
 	}
 }

@@ -131,7 +131,12 @@ func (s *stage) submit(ctx context.Context, o client.SubmitOptions) (*client.Run
 func (s *stage) answer(ctx context.Context, run string) {
 	for look := time.Tick(10 * time.Millisecond); ctx.Err() == nil; <-look {
 		if asked, err := s.client.Questions(ctx, run); err == nil && len(asked) > 0 {
-			_, err := s.client.Answer(ctx, asked[0], s.person, client.Answer{By: "the example"})
+			say := client.Answer{By: "the example"}
+			if asked[0].Kind == outcome.Approval {
+				_, err = s.client.Approve(ctx, asked[0], say)
+			} else {
+				_, err = s.client.Answer(ctx, asked[0], s.person, say)
+			}
 			if err == nil {
 				return
 			}

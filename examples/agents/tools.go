@@ -85,8 +85,9 @@ func host(w *worker.Worker, folder string, say func(context.Context, string) err
 		h.levels()
 	case "offers":
 		h.offers()
-	case "limits":
+	case "limits", "checked":
 		h.limits()
+		h.audit()
 	case "assistant", "skills", "desk", "web", "catalogue", "team":
 		h.desk()
 	default:
@@ -250,6 +251,21 @@ func (h hosting) limits() {
 			return object{"customer": in["customer"], "owes": 250}, nil
 		})
 	h.says("charge", "Charges a customer.", []string{"customer string", "amount number"}, "%s was charged %v")
+}
+
+// audit is a guard: it knows who has paid already.
+func (h hosting) audit() {
+	worker.Handle(h.Worker, "audit", func(_ context.Context, in struct {
+		Tool string `json:"tool"`
+		Args struct {
+			Customer string `json:"customer"`
+		} `json:"args"`
+	}) (object, error) {
+		if in.Tool == "charge" && in.Args.Customer == "cid" {
+			return object{"pass": false, "reason": "cid has paid already"}, nil
+		}
+		return object{"pass": true}, nil
+	}, worker.InputSchema(json.RawMessage(`{"type": "object"}`)), worker.Description("Says whether a call may be made."))
 }
 
 // offers are dearer by the time that somebody takes them.

@@ -5,6 +5,7 @@ package agentcheck
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,9 +18,17 @@ import (
 // Call is a tool that an agent or a template can call, and where that stands in its definition.
 type Call struct{ Tool, At string }
 
-// CallsOf returns what an agent can call, its planner first.
+// CallsOf returns what an agent can call, its planner first, also what it calls for itself.
 func CallsOf(a *agent.Definition) []Call {
 	all := []Call{{a.Planner.Tool, plannerAt}}
+	if s := a.Context.Summary; s != "" {
+		all = append(all, Call{s, "/agent/context/summary"})
+	}
+	for n, g := range a.Guards {
+		if g.Tool != "" {
+			all = append(all, Call{g.Tool, fmt.Sprintf("/agent/guards/%d/tool", n)})
+		}
+	}
 	for _, e := range a.Entries() {
 		if e.Kind == agent.KindTool {
 			all = append(all, Call{e.Tool, e.At})

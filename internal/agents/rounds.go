@@ -35,6 +35,9 @@ var earlier = regexp.MustCompile(`^r[0-9]+$`)
 // summary is what the call of a round is that has a summary made of the oldest ones.
 const summary = "=summary"
 
+// guard begins what the calls of a round are that ask guards.
+const guard = "=guard-"
+
 // Earlier reports whether what Place returned is a step that stands for the results of an earlier round.
 func Earlier(what string) bool { return earlier.MatchString(what) }
 
@@ -85,7 +88,7 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 			sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+took.InputTokens, sum.OutputTokens+took.OutputTokens, sum.CostUSD+took.CostUSD
 			r.Used = &sum
 		}
-	case !Earlier(what):
+	case !Earlier(what) && !strings.HasPrefix(what, guard):
 		r.Steps++
 		if s.Status.Unsuccessful() {
 			r.Failed++

@@ -21,7 +21,7 @@ func Round(step, token string) (round int, call string, ok bool) {
 	if !ok || len(segments) < depth+2 || segments[depth].Kind != subjects.IterationSegment {
 		return 0, "", false
 	}
-	if _, call, _ = strings.Cut(inside, "/"); segments[depth+1].Kind == subjects.CallSegment {
+	if _, call, _ = strings.Cut(inside, "/"); segments[depth+1].Kind == subjects.CallSegment && segments[depth+1].Name == "plan" {
 		call = "the planner"
 	}
 	return segments[depth].Number, call, true

@@ -42,34 +42,21 @@ func Read(d *tool.Definition, tools Tools) (*agent.Definition, plan.Report) {
 	if a == nil {
 		return nil, r
 	}
-	r.Problems = append(append(r.Problems, unknownHere(a)...), plannerFits(a, tools)...)
+	r.Problems = append(r.Problems, plannerFits(a, tools)...)
 	if len(r.Problems) > 0 {
 		return nil, r
 	}
 	return a, r
 }
 
-// unknownHere finds what an agent's definition asks for and no owner does yet.
-func unknownHere(a *agent.Definition) (problems []fault.Problem) {
-	refuse := func(at, what, hint string) {
-		problems = append(problems, fault.Problem{Code: fault.InvalidTool, Path: at, Message: fmt.Sprintf("this Stepjet does not run agents with %s", what), Hint: hint})
-	}
-	for n, g := range a.Guards {
-		at := fmt.Sprintf("/agent/guards/%d", n)
-		if g.Tool != "" {
-			refuse(at+"/tool", "guards that are tools", `write a condition: "when": "$args.amount <= 100"`)
-		}
-		if g.Else == "ask" {
-			refuse(at+"/else", "guards that ask a person", `ask for approvals in the contracts of its tools: "x-orchestration": {"approval": "$args.amount > 100"}`)
-		}
-	}
-	return problems
-}
-
-// plannerFits refuses a planner, and what makes summaries, that no worker hosts: its call is one step of a tool, and never a
-// plan of steps.
+// plannerFits refuses a planner, what makes summaries, and guards that no worker hosts: their calls are one step of a tool
+// each, and never a plan of steps.
 func plannerFits(a *agent.Definition, tools Tools) (problems []fault.Problem) {
-	for _, asked := range []struct{ what, tool, at string }{{"planner", a.Planner.Tool, "/agent/planner/tool"}, {"summary tool", a.Context.Summary, "/agent/context/summary"}} {
+	all := []struct{ what, tool, at string }{{"planner", a.Planner.Tool, "/agent/planner/tool"}, {"summary tool", a.Context.Summary, "/agent/context/summary"}}
+	for n, g := range a.Guards {
+		all = append(all, struct{ what, tool, at string }{"guard", g.Tool, fmt.Sprintf("/agent/guards/%d/tool", n)})
+	}
+	for _, asked := range all {
 		d, known := tools.Definition(asked.tool)
 		if asked.tool == "" || !known || d.Hosted() {
 			continue
@@ -99,7 +86,7 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		out.Approval = &plan.Approval{Timeout: q.Timeout, ApproveOnTimeout: q.ApproveOnTimeout}
 	}
 	if len(a.Guards) > 0 {
-		out.Guards = a
+		out.Guards, out.GuardTools = a, a.GuardTools()
 	}
 	return out
 }

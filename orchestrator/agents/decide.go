@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -239,67 +238,25 @@ func rename(p *plan.Plan, d *wire.Round) {
 // Ready decides about a call of a round that is ready, since a record: what it is called with, or what it has come to
 // without being called.
 func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMessage) (args, result json.RawMessage, failed *fault.Error) {
-	x, err := l.answer(round)
-	if err != nil || x.answer == nil {
-		return arguments, nil, err
-	}
-	i, known := x.places[path]
-	if !known || x.answer.Calls[i].Entry == "" {
-		return arguments, nil, nil
-	}
-	begun, _ := l.begin(round)
-	now, seen := begun.Clone(), begun.Clone()
-	came := l.outcomes(round, since)
-	for _, o := range came {
-		now.Add(o.Outcome)
-	}
-	behind := map[int]bool{}
-	for _, before := range x.admits.Behind(i) {
-		behind[before] = true
-		for _, o := range came {
-			if o.call == before {
-				seen.Add(o.Outcome)
-			}
-		}
-	}
-	nowShared, _ := l.shared(round, since, nil)
-	now.Share(nowShared)
-	seenShared, _ := l.shared(round, since, behind)
-	seen.Share(seenShared)
-	name := x.answer.Calls[i].Entry
-	bound, answer, locked := now.Ready(name, seen)
+	c, err := readied(l, round, path, since, arguments)
 	switch {
-	case locked != nil:
-		return nil, nil, locked
-	case answer != nil:
-		return nil, answer, nil
-	}
-	if args, err = joined(arguments, bound); err != nil {
+	case err != nil:
 		return nil, nil, err
+	case c == nil:
+		return arguments, nil, nil
+	case c.result != nil:
+		return nil, c.result, nil
 	}
-	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); err != nil {
-		return nil, nil, err
+	if no := c.refused(l, round, false); no != nil {
+		return nil, nil, no.Err
 	}
-	if own, refused, is := now.Answer(name, args, l.account(round)); is {
+	if own, refused, is := c.now.Answer(c.entry, c.args, l.account(round)); is {
 		return nil, own, refused
 	}
-	if before, _, was := now.Done(name, args); was && bound == nil && !x.answer.Again[x.answer.Calls[i].ID] {
+	if before, was := c.before(); was {
 		return nil, before, nil
 	}
-	return args, nil, nil
-}
-
-// guarded asks the guards about a call that is ready. A question to a person is none.
-func (l *Loop) guarded(round int, entry string, f *agent.Facts, args json.RawMessage) *fault.Error {
-	e := f.Entry(entry)
-	if len(l.Definition.Guards) == 0 || e == nil || e.Kind == agent.KindAsk {
-		return nil
-	}
-	name, _ := json.Marshal(cmp.Or(e.Selects(), e.Tool, e.Name)) // of a text
-	err, _ := l.Definition.Refuses(plan.OnCall, map[string]json.RawMessage{
-		"input": f.Input(), "tool": name, "args": args, "round": strconv.AppendInt(nil, int64(round), 10),
-	})
-	return err
+	return c.args, nil, nil
 }
 
 // Said is what a call of a round tells the user, for one that does; empty for all others.

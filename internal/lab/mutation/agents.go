@@ -172,7 +172,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-calls", "a call is made that a guard does not let pass",
-		"orchestrator/agents/decide.go", "	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); err != nil {\n", "	if err = l.guarded(round, x.answer.Calls[i].Entry, now, args); false {\n", "./orchestrator", "GuardsOfAnAgent",
+		"orchestrator/agents/decide.go", "	if no := c.refused(l, round, false); no != nil {\n", "	if no := c.refused(l, round, false); no != nil && false {\n", "./orchestrator", "GuardsOfAnAgent",
 	},
 	{
 		"agent-guard-composites", "an agent below is begun that a guard does not let pass",
@@ -180,15 +180,15 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-results", "a result is used that a guard does not let pass",
-		"machine/apply.go", "		to, ending = judgedResult(r, i)\n", "", "./machine", "Scenarios/agents",
+		"machine/apply.go", "	if to == succeeded && !passesResult(r, i, at, out) {\n", "	if false {\n", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-guard-output", "an agent comes to an output that a guard does not let pass",
-		"machine/guard.go", "	case err == nil:\n		return true\n", "	case err == nil || true:\n		return true\n", "./machine", "Scenarios/agents",
+		"machine/guarding.go", "	if r.stepOf(i).Agent().Guards == nil || g.passes(r, at, out) {\n", "	if true {\n", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-guard-input", "an agent begins whose input a guard does not let pass",
-		"machine/agent.go", "a.refuses(r, i, plan.OnInput, nil); err != nil {", "a.refuses(r, i, plan.OnInput, nil); err != nil && false {", "./machine", "Scenarios/agents",
+		"machine/agent.go", "no != nil && !no.Asks {\n			r.fail(i, no.Err", "no != nil && false {\n			r.fail(i, no.Err", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-guard-templates", "the guards of an agent are asked about what its templates call",
@@ -201,6 +201,42 @@ var ofAgents = []mutant{
 	{
 		"agent-guard-away", "what can't be looked at passes a guard",
 		"agent/guard.go", "	case away != \"\":\n", "	case away == \"never\":\n", "./agent", "GuardsRefuse",
+	},
+	{
+		"agent-guard-tool-calls", "a call begins before a guard has let it pass that is a tool",
+		"machine/run.go", "	if passesCall(r, i, at, out) {\n", "	if true {\n", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-tool-input", "a planner is asked before a guard has let the agent's input pass that is a tool",
+		"machine/agent.go", "	if !greets(r, i, at, out) {\n", "	if false {\n", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-interrupted-input", "a word that interrupts takes an input past its guards",
+		"machine/guarding.go", "	if a.greeted || r.stepOf(i)", "	if a.greeted || len(a.records) > 0 || r.stepOf(i)", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-tool-failed", "a guard that fails lets everything pass",
+		"agent/guard.go", "	case failed != nil:\n		said.Reason", "	case failed != nil:\n		return nil\n		said.Reason", "./agent", "GuardsThatAreTools",
+	},
+	{
+		"agent-guard-room", "a call that waits for a guard takes room",
+		"machine/guarding.go", "	if s.state.out() { // its worker is done\n", "	if false {\n", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-orphaned", "an agent is over while a guard of it is out",
+		"machine/scope.go", " || sc.heldBy != nil:", ":", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-edit", "a person changes what a guard asks about",
+		"machine/questions.go", "	if q.Guard != nil && (a.Value", "	if false && (a.Value", "./machine", "Scenarios/guards",
+	},
+	{
+		"agent-guard-void", "a call that is not made costs a call of each guard",
+		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator", "GuardsThatAreTools",
+	},
+	{
+		"agent-guard-frozen", "the guards of an agent below are not frozen with the run",
+		"internal/agentcheck/circle.go", "		if g.Tool != \"\" {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgentBelow",
 	},
 	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
