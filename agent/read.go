@@ -6,7 +6,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
-	"github.com/stepjet/stepjet/internal/jsonmend"
 	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -46,7 +45,7 @@ type Answer struct {
 	Usage Tokens
 	// Provider is what the planner wants back in the next request, byte for byte; nil for nothing.
 	Provider json.RawMessage
-	// Repaired says that the answer was no JSON, and was made such by closing and quoting alone.
+	// Repaired says that the answer was no JSON, and was made such by its quotes, commas and comments alone.
 	Repaired bool
 
 	writers *dialect.Writers // of the dialect calls
@@ -90,21 +89,14 @@ type reading struct {
 	a       *Answer
 }
 
-// odd reads an object of no dialect: an output, where it is what the output schema asks for.
+// odd reads an object or an array of no dialect: an output, where it is what the output schema asks for.
 func (r *reading) odd() {
-	schema := r.f.d.Output
-	v, repaired, ok := jsonmend.Value(string(r.value), func(v json.RawMessage) bool { return schema != nil && len(schema.Check(v, nil)) == 0 })
-	switch {
-	case ok && r.sound(v):
-		r.a.Dialect, r.a.End, r.a.Text, r.a.Output = DialectEnd, EndOutput, "", v
-		r.a.Repaired = r.a.Repaired || repaired
-	case json.Valid(r.value):
-		r.problem(fault.InvalidValue, "", `write {"steps": [{"id", "tool", "arguments"}]} or {"output": the answer}`,
-			"nobody can tell what this answer asks for")
-	default:
-		r.problem(fault.MalformedJSON, "", "answer with one JSON object and nothing else",
-			"the answer looks like JSON, and can't be read as an answer")
+	if schema := r.f.d.Output; schema != nil && len(schema.Check(r.value, nil)) == 0 && r.sound(r.value) {
+		r.a.Dialect, r.a.End, r.a.Text, r.a.Output = DialectEnd, EndOutput, "", r.value
+		return
 	}
+	r.problem(fault.InvalidValue, "", `write {"steps": [{"id", "tool", "arguments"}]} or {"output": the answer}`,
+		"nobody can tell what this answer asks for")
 }
 
 // output takes the value that an answer puts forward; null is none.

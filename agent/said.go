@@ -139,21 +139,27 @@ func (s *said) aside() {
 	}
 }
 
-// spoken takes a text: an answer that it holds, else itself.
+// spoken takes a text: the answer that it is or ends with, else itself.
 func (s *said) spoken(text string) {
-	v, repaired, ok := jsonmend.Value(text, ofDialect)
+	r := jsonmend.Value(text, ofDialect)
 	switch {
-	case ok && s.sound(v):
+	case r.Flaw == jsonmend.None && s.sound(r.Value):
 		beside := s.members
-		_, s.members = value{raw: v}.members()
+		_, s.members = value{raw: r.Value}.members()
 		if beside == nil {
 			s.aside()
 		} // else what a model wrote does not say what it cost
-		s.repaired = s.repaired || repaired
+		s.repaired = s.repaired || r.Repaired
 		s.form()
-	case strings.HasPrefix(jsonmend.Unfenced(text), "{"):
-		s.value, s.text = json.RawMessage(jsonmend.Unfenced(text)), text
-	default:
+	case r.Flaw == jsonmend.Unwanted && (kindOf(r.Value) == jsontape.Object || kindOf(r.Value) == jsontape.Array):
+		s.value, s.text, s.repaired = r.Value, text, s.repaired || r.Repaired
+	case r.Flaw == jsonmend.Words || r.Flaw == jsonmend.Unwanted:
 		s.dialect, s.text = DialectEnd, text
+	case len(s.Problems) == 0: // else who wrote it down has told it
+		message, hint := r.Flaw.Told()
+		if r.Flaw == jsonmend.None { // deeper than anything is read
+			message, hint = jsonmend.Unreadable.Told()
+		}
+		s.problem(fault.MalformedJSON, "", hint, "%s", message)
 	}
 }

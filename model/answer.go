@@ -17,7 +17,7 @@ type Answer struct {
 	Object json.RawMessage `json:"-"`
 	// Truncated says that the answer ended at max_output_tokens.
 	Truncated bool `json:"truncated,omitempty"`
-	// Repaired says that what the model wrote was no JSON, and was made such by closing and quoting alone.
+	// Repaired says that what the model wrote was no JSON, and was made such by its quotes, commas and comments alone.
 	Repaired bool `json:"repaired,omitempty"`
 	// Problems are what is wrong with the answer, each with its place. A model may be asked again with them.
 	Problems []Problem `json:"problems,omitempty"`

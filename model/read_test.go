@@ -42,8 +42,12 @@ func TestAnswersOfEachMode(t *testing.T) {
 		{"text", "length", `Once`, `{"text":"Once","truncated":true`},
 		{"plan", "stop", ` {"steps": [], "output": 7} `, `{"steps":[],"output":7`},
 		{"plan", "stop", "```json\n{\"steps\":[]}\n```", `{"steps":[]`},
-		{"plan", "stop", "Here {you} are:\n{\"note\":{\"steps\":1}} {\"steps\":[]} bye", `{"steps":[]`},
-		{"plan", "stop", `{steps: [{'id': 'a', "tool": "t", arguments: {},},]`, `{"steps":[{"id":"a","tool":"t","arguments":{}}],"repaired":true`},
+		{"plan", "stop", "Here {you} are:\n```\n{\"steps\":[]}\n```", `{"steps":[]`},
+		{"plan", "stop", `I refuse {"steps":[]}`, `{"text":"I refuse {\"steps\":[]}"` + flawed(jsonmend.Amid)},
+		{"plan", "stop", `{"steps":[]} {"steps":[1]}`, `{"text":"{\"steps\":[]} {\"steps\":[1]}"` + flawed(jsonmend.Several)},
+		{"plan", "stop", `{"steps":[{"a":"b`, `{"text":"{\"steps\":[{\"a\":\"b"` + flawed(jsonmend.CutOff)},
+		{"plan", "stop", `[1`, `{"text":"[1"` + flawed(jsonmend.CutOff)},
+		{"plan", "stop", `{steps: [{'id': 'a', "tool": "t", arguments: {},},],}`, `{"steps":[{"id":"a","tool":"t","arguments":{}}],"repaired":true`},
 		{"plan", "stop", `Paris.`, `{"text":"Paris."`},
 		{"plan", "stop", `{"answer":1}`, `{"text":"{\"answer\":1}"` + none},
 		{"plan", "length", `{"steps":[{"id":"a"`, `{"text":"{\"steps\":[{\"id\":\"a\"","truncated":true` + cut},
@@ -129,6 +133,12 @@ func TestAResponseIsSureEarly(t *testing.T) {
 	}
 }
 
+// flawed are the problems of an answer with a flaw.
+func flawed(f jsonmend.Flaw) string {
+	message, hint := f.Told()
+	return `,"problems":` + string(encode([]Problem{{Message: message, Hint: hint}}))
+}
+
 // What is mended is bounded: a text of brackets alone would use up the stack, and with it the process.
 func TestRepairIsBounded(t *testing.T) {
 	t.Parallel()
@@ -136,12 +146,11 @@ func TestRepairIsBounded(t *testing.T) {
 		strings.Repeat("[", 4<<20), strings.Repeat(`{"a":`, 1<<20), "{" + strings.Repeat("[", jsonmend.MaxDepth), "{" + strings.Repeat("a,", jsonmend.MaxRepair),
 		strings.Repeat("{", 100_000), strings.Repeat(`{"a":1}`, 100_000)[1:],
 	} {
-		_, _, ok := jsonmend.Value(text, ofDialect)
-		require.False(t, ok)
+		require.NotEqual(t, jsonmend.None, jsonmend.Value(text, ofDialect).Flaw)
 	}
-	v, repaired, ok := jsonmend.Value(`{"steps":`+strings.Repeat("[", jsonmend.MaxDepth-1), ofDialect)
-	require.True(t, ok && repaired)
-	require.True(t, json.Valid(v))
+	v := jsonmend.Value(`{steps:`+strings.Repeat("[", jsonmend.MaxDepth-1)+strings.Repeat("]", jsonmend.MaxDepth-1)+`}`, ofDialect)
+	require.True(t, v.Repaired)
+	require.True(t, json.Valid(v.Value))
 }
 
 func FuzzValue(f *testing.F) {
@@ -149,9 +158,9 @@ func FuzzValue(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if v, _, ok := jsonmend.Value(text, ofDialect); ok {
-			require.True(t, json.Valid(v))
-			a := &Answer{Object: object(v)}
+		if v := jsonmend.Value(text, ofDialect); v.Flaw == jsonmend.None {
+			require.True(t, json.Valid(v.Value))
+			a := &Answer{Object: object(v.Value)}
 			require.True(t, json.Valid(a.JSON()), "%s", a.JSON())
 		}
 	})

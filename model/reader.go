@@ -153,20 +153,21 @@ func (r *Reader) structured(a *Answer, text string, wanted func(json.RawMessage)
 		a.Text = text
 		return
 	}
-	v, repaired, ok := jsonmend.Value(text, wanted)
-	if !ok {
-		a.Text = text
-		if !isNull(r.p.request.OutputSchema) && !r.p.request.structured() || looksLikeJSON(text) {
-			a.Problems = append(a.Problems, Problem{At: "", Message: "the answer is not the JSON that was asked for",
-				Hint: "answer with one JSON object and nothing else"})
-		}
+	v := jsonmend.Value(text, wanted)
+	if v.Flaw == jsonmend.None {
+		a.Repaired = v.Repaired
+		take(v.Value)
 		return
 	}
-	a.Repaired = repaired
-	take(v)
+	a.Text = text
+	message, hint := v.Flaw.Told()
+	if message == "" && (!isNull(r.p.request.OutputSchema) && !r.p.request.structured() || v.Flaw == jsonmend.Unwanted && strings.ContainsAny(string(v.Value[:1]), "{[")) {
+		message, hint = "the answer is not the JSON that was asked for", "answer with one JSON object and nothing else"
+	}
+	if message != "" {
+		a.Problems = append(a.Problems, Problem{At: "", Message: message, Hint: hint})
+	}
 }
-
-func looksLikeJSON(text string) bool { return strings.HasPrefix(jsonmend.Unfenced(text), "{") }
 
 // ending says how an answer ended.
 type ending int

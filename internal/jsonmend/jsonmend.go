@@ -1,5 +1,6 @@
-// Package jsonmend reads the JSON that a language model wrote: as it stands, within a fence of Markdown or other text, or
-// repaired once and mechanically, by quotes, commas, comments and brackets. It never makes up what is not there.
+// Package jsonmend reads the JSON that a language model wrote: as it stands, in a fence of Markdown, or repaired once and
+// mechanically, by quotes, commas and comments. It never makes up what is not there: what was cut off stays so. And it picks
+// nothing out of a text: where one speaks about such JSON, nobody can tell whether it is meant.
 package jsonmend
 
 import (
@@ -19,64 +20,210 @@ const (
 	MaxDepth = 100
 )
 
-// Value reads JSON: as it stands, within a fence or other text, or repaired once. It is compact. wanted says which value is
-// meant; ok is false where there is none such.
-func Value(text string, wanted func(json.RawMessage) bool) (v json.RawMessage, repaired, ok bool) {
-	whole := strings.TrimSpace(Unfenced(text))
-	if v = json.RawMessage(whole); json.Valid(v) && wanted(v) {
-		return compact(v), false, true
+// Flaw is why a text is not read as JSON.
+type Flaw int
+
+// The flaws.
+const (
+	// None: there is a value, and it is wanted.
+	None Flaw = iota
+	// Words: the text is none, and holds none that is wanted.
+	Words
+	// Unwanted: there is a value, and it is not wanted.
+	Unwanted
+	// Unreadable: it begins as JSON, and is none.
+	Unreadable
+	// CutOff: it ends before its outermost value is closed.
+	CutOff
+	// Amid: what is wanted stands among words.
+	Amid
+	// Several: what is wanted stands there more than once.
+	Several
+)
+
+// Told says what is wrong with a text, and what to write instead; nothing of one that has a value, or is one of words.
+func (f Flaw) Told() (message, hint string) {
+	switch f {
+	case CutOff:
+		return "the answer ends before its JSON is closed, and is not made whole by guessing; nothing of it was run",
+			"answer with one whole JSON object, with less at a time"
+	case Amid:
+		return "there is JSON among the words of this answer, and nobody can tell whether it is meant; nothing of it was run",
+			`answer with the JSON object and nothing else, or with {"output": "the text"}`
+	case Several:
+		return "there is JSON more than once in this answer, and nobody can tell which is meant; nothing of it was run",
+			`answer with one JSON object and nothing else, or with {"output": "the text"}`
+	case Unreadable:
+		return "the answer looks like JSON, and can't be read as an answer", "answer with one JSON object and nothing else"
+	case None, Words, Unwanted:
 	}
-	if v, ok = within(text, wanted); ok {
-		return v, false, true
-	}
-	if v, ok = Repair(whole); ok && wanted(v) {
-		return v, true, true
-	}
-	return nil, false, false
+	return "", ""
 }
 
-// Unfenced takes the fence of Markdown off a text that is nothing else.
-func Unfenced(text string) string {
+// Read is what a text was read as.
+type Read struct {
+	// Value is its JSON, compact; nil for none. It is there for None and Unwanted.
+	Value json.RawMessage
+	// Repaired says that it is none as it was written.
+	Repaired bool
+	Flaw     Flaw
+}
+
+// Value reads JSON: a text that is some, as it stands or in a fence, or that ends with some in a fence, behind words that have
+// none. wanted says which value is meant.
+func Value(text string, wanted func(json.RawMessage) bool) Read {
 	t := strings.TrimSpace(text)
-	rest, fenced := strings.CutPrefix(t, "```")
-	if !fenced {
-		return t
+	if strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") || json.Valid([]byte(t)) {
+		return bare(t, wanted)
 	}
-	if first, after, ok := strings.Cut(rest, "\n"); ok && !strings.ContainsAny(first, "{[\"") {
-		rest = after
+	if quoted(t) {
+		return Read{Flaw: CutOff}
 	}
-	return strings.TrimSuffix(strings.TrimSpace(rest), "```")
+	return inWords(t, wanted)
 }
 
-// within returns the first object in a text that is wanted. Each opening brace is tried, as far as there are few.
-func within(text string, wanted func(json.RawMessage) bool) (json.RawMessage, bool) {
-	const tries = 16
-	for at, n := 0, 0; n < tries; n++ {
-		next := strings.IndexByte(text[at:], '{')
-		if next < 0 {
+// bare reads a text that begins as JSON.
+func bare(t string, wanted func(json.RawMessage) bool) Read {
+	if json.Valid([]byte(t)) {
+		return judged(compact([]byte(t)), false, wanted)
+	}
+	s := shapeOf(t)
+	switch {
+	case s.end == 0 && (t[0] == '{' || jsonBegins(t[1:])):
+		return Read{Flaw: CutOff}
+	case s.end == 0:
+		return inWords(t, wanted)
+	case strings.Trim(t[s.end:], closers) == "":
+		if v, ok := Repair(t); ok {
+			return judged(v, true, wanted)
+		}
+		return Read{Flaw: Unreadable}
+	}
+	out := inWords(t, wanted) // something stands behind it
+	if out.Flaw == Words && t[0] == '{' {
+		out.Flaw = Unreadable
+	}
+	return out
+}
+
+// closers may stand behind a value: they are too many, and nothing is missing.
+const closers = "}], ;\t\r\n"
+
+func judged(v json.RawMessage, repaired bool, wanted func(json.RawMessage) bool) Read {
+	if wanted(v) {
+		return Read{Value: v, Repaired: repaired}
+	}
+	return Read{Value: v, Repaired: repaired, Flaw: Unwanted}
+}
+
+// quoted reports whether a text is the beginning of a string. One that closes its first quote quotes somebody.
+func quoted(t string) bool {
+	if !strings.HasPrefix(t, `"`) {
+		return false
+	}
+	for i := 1; i < len(t); i++ {
+		switch t[i] {
+		case '\\':
+			i++
+		case '"':
+			return false
+		}
+	}
+	return true
+}
+
+// jsonBegins reports whether what stands behind a bracket is how JSON goes on, and not a word as in "[note]".
+func jsonBegins(rest string) bool {
+	rest = strings.TrimLeft(rest, " \t\r\n")
+	return rest == "" || strings.ContainsRune("{[\"'-0123456789", rune(rest[0])) ||
+		strings.HasPrefix(rest, "true") || strings.HasPrefix(rest, "false") || strings.HasPrefix(rest, "null")
+}
+
+// inWords reads a text with other words than JSON: it may end with some in a fence.
+func inWords(t string, wanted func(json.RawMessage) bool) Read {
+	found, out := 0, Read{Flaw: Words}
+	for at := 0; at < len(t); {
+		f, is := nextFence(t, at)
+		n, cut := held(t[at:f.from], wanted)
+		found += n
+		if !is {
+			if cut {
+				return Read{Flaw: CutOff}
+			}
 			break
 		}
-		at += next
-		var v json.RawMessage
-		if json.NewDecoder(strings.NewReader(text[at:])).Decode(&v) == nil {
-			if wanted(v) {
-				return compact(v), true
+		at = f.to
+		switch ends := f.to == len(t); {
+		case f.text == "" || f.text[0] != '{' && f.text[0] != '[': // code, mostly
+		case !ends:
+			n, _ := held(f.text, wanted)
+			found += n
+		default:
+			r := bare(f.text, wanted)
+			switch {
+			case r.Flaw == None:
+				found++
+			case f.from > 0 && (r.Flaw == Unwanted || r.Flaw == Unreadable && !objectBegins(f.text)):
+				r = Read{Flaw: Words} // words that end with an example
 			}
-			at += len(v)
-			continue
+			out = r
 		}
-		at++
 	}
-	return nil, false
+	switch {
+	case found > 1:
+		return Read{Flaw: Several}
+	case found == 1 && out.Flaw != None:
+		return Read{Flaw: Amid}
+	}
+	return out
 }
 
-// Repair mends what looks as if it were to be JSON, once and mechanically: quotes, commas, comments, brackets.
+// mostHeld is how many brackets of a text of words are looked at closely.
+const mostHeld = 64
+
+// held counts what is wanted in a text of words, and reports whether it ends within an object.
+func held(words string, wanted func(json.RawMessage) bool) (n int, cut bool) {
+	for tries := 0; tries < mostHeld; tries++ {
+		at := strings.IndexByte(words, '{')
+		if at < 0 {
+			return n, false
+		}
+		words = words[at:]
+		s := shapeOf(words)
+		if s.end == 0 {
+			return n, objectBegins(words)
+		}
+		if v := json.RawMessage(words[:s.end]); json.Valid(v) && wanted(v) {
+			n++
+		}
+		words = words[s.end:]
+	}
+	return n, false
+}
+
+// objectBegins reports whether some bracket of a text that closes none is followed by a quoted name, as that of an object.
+func objectBegins(t string) bool {
+	for _, open := range strings.Split(t, "{")[1:] {
+		rest, is := strings.CutPrefix(strings.TrimLeft(open, " \t\r\n"), `"`)
+		if _, behind, closed := strings.Cut(rest, `"`); is && (!closed || strings.HasPrefix(strings.TrimLeft(behind, " \t\r\n"), ":")) {
+			return true
+		}
+	}
+	return false
+}
+
+// Repair mends what looks as if it were to be JSON, once and mechanically: quotes, commas, comments. All its brackets have to
+// be there, up to that of the outermost value: no bracket is made up, and nothing that was left out.
 func Repair(text string) (json.RawMessage, bool) {
 	if len(text) > MaxRepair || !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") || depth(text) > MaxDepth {
 		return nil, false
 	}
-	mended, err := jsonrepair.Repair(text)
-	if err != nil || !json.Valid([]byte(mended)) {
+	s := shapeOf(text)
+	if s.end == 0 || s.elided || strings.Trim(text[s.end:], closers) != "" {
+		return nil, false
+	}
+	mended, err := jsonrepair.Repair(text[:s.end])
+	if err != nil || !json.Valid([]byte(mended)) || shapeOf(mended).brackets != s.brackets {
 		return nil, false
 	}
 	return compact([]byte(mended)), true

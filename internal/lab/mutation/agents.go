@@ -3,6 +3,26 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"answer-cut-off-whole", "an answer that was cut off is made whole, and what it calls is called",
+		"internal/jsonmend/jsonmend.go", "	s := shapeOf(t)\n	switch {\n", "	if mended, err := jsonrepair.Repair(t); err == nil {\n		return judged(compact([]byte(mended)), true, wanted)\n	}\n	s := shapeOf(t)\n	switch {\n", "./internal/jsonmend", "Flaws|CutOffAnywhere",
+	},
+	{
+		"answer-bracket-made-up", "a bracket that a planner left out stands where the repair puts it",
+		"internal/jsonmend/jsonmend.go", "shapeOf(mended).brackets != s.brackets {", "false {", "./internal/jsonmend", "Flaws",
+	},
+	{
+		"answer-amid-words", "a plan that a planner speaks about is run",
+		"internal/jsonmend/jsonmend.go", "	case found == 1 && out.Flaw != None:", "	case false:", "./internal/jsonmend", "Flaws",
+	},
+	{
+		"answer-several", "of several answers in one text one is run",
+		"internal/jsonmend/jsonmend.go", "	case found > 1:", "	case false:", "./internal/jsonmend", "Flaws",
+	},
+	{
+		"answer-half-text", "JSON that was cut off is what an agent succeeds with",
+		"internal/jsonmend/jsonmend.go", "	if quoted(t) {", "	if false {", "./internal/jsonmend", "Flaws",
+	},
+	{
 		"approve-edited-other", "an amendment approves of a plan whose question it does not name",
 		"machine/waiting.go", " && q.open && q.Digest == x.a.Approves\n", " && q.open\n", "./machine", "Scenarios/editedapproval",
 	},
