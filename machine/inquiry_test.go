@@ -42,6 +42,36 @@ func TestAToolAsksAtMostSoOften(t *testing.T) {
 	require.Equal(t, fault.ToolTerminal, err.Code)
 	require.Contains(t, err.Message, "17th time")
 	require.Equal(t, machine.MaxAsked+1, attempts)
+	tries := machine.Tries(m)[machine.Call{}]
+	require.Len(t, tries, machine.MaxAsked+1)
+	for _, try := range tries[:machine.MaxAsked] {
+		require.True(t, try.Asked)
+		require.Empty(t, try.Code)
+	}
+	require.False(t, tries[machine.MaxAsked].Asked, "it may not ask any more")
+	require.Equal(t, fault.ToolTerminal, tries[machine.MaxAsked].Code)
+}
+
+// TestAnOnlyTryIsListedWhereItAsked, though nobody answered: else nobody knew how long it ran, and how long a person took.
+func TestAnOnlyTryIsListedWhereItAsked(t *testing.T) {
+	t.Parallel()
+	for _, may := range []bool{true, false} {
+		var out machine.Effects
+		m := of(t, `{"steps":[{"id":"s","tool":"t"}]}`, tool.Contract{MaxAttempts: 1, Limit: 1, Asks: may}, &out)
+		m.Apply(asksOf(10, 1, "which?"), began, &out)
+		if may {
+			q := m.Question(machine.Call{})
+			m.Apply(machine.Record{Seq: 11, Time: began, Answer: &machine.Answer{Number: 1, Digest: q.Digest, Error: fault.New(fault.Rejected, "no")}}, began, &out)
+		}
+		require.True(t, m.Finished())
+		tries := machine.Tries(m)[machine.Call{}]
+		if !may {
+			require.Empty(t, tries, "it failed, as any")
+			continue
+		}
+		require.Len(t, tries, 1)
+		require.True(t, tries[0].Asked)
+	}
 }
 
 // What is asked is named by the run, the call, the attempt and all that the record says. So an answer is to nothing else.

@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 )
 
-// Tries returns the attempts of a run's calls that had more than one decided, in their order, of which no call has more
+// Tries returns the attempts of a run's calls that had more than one decided, or asked a person, in their order, of which no call has more
 // than 36; nil where there are none. They stand in the records, so nothing is kept for it: it goes through all of them.
 func Tries(r *Run) map[Call][]outcome.Try {
 	var all map[Call][]outcome.Try
 	for i := range r.log {
-		if res := r.log[i].Result; res != nil && res.Attempt > 1 && counted(r, res) {
+		if res := r.log[i].Result; res != nil && (res.Attempt > 1 || inquired(r, res)) && counted(r, res) {
 			if all == nil {
 				all = map[Call][]outcome.Try{}
 			}
@@ -28,7 +29,7 @@ func Tries(r *Run) map[Call][]outcome.Try {
 			continue
 		}
 		if tries, again := all[res.Call]; again {
-			all[res.Call] = append(tries, tryOf(res))
+			all[res.Call] = append(tries, tryOf(r, res))
 		}
 	}
 	for _, tries := range all {
@@ -43,12 +44,20 @@ func counted(r *Run, res *Result) bool {
 	return ok && r.calls[i].result != nil && res.Attempt <= r.calls[i].result.Attempt
 }
 
-func tryOf(res *Result) outcome.Try {
+// inquired reports whether a record's attempt ended with a question. One that asked though it might not failed of that.
+func inquired(r *Run, res *Result) bool {
+	return slices.ContainsFunc(r.inquiries[res.Call], func(q *Question) bool { return q.Attempt == res.Attempt })
+}
+
+func tryOf(r *Run, res *Result) outcome.Try {
 	t := outcome.Try{
-		Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: int(res.Deliveries), Asked: res.Asks != nil,
+		Attempt: res.Attempt, Started: res.Started, Ended: res.Ended, Deliveries: int(res.Deliveries), Asked: inquired(r, res),
 	}
 	if !res.ByOwner {
 		t.Worker = res.Worker
+	}
+	if res.Asks != nil && !t.Asked {
+		t.Code = fault.ToolTerminal
 	}
 	if res.Error != nil {
 		t.Code, t.ToolCode = res.Error.Code, res.Error.ToolCode

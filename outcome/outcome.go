@@ -224,7 +224,7 @@ type Step struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Decided time.Time `json:"decided,omitzero"`
 	Worker  string    `json:"worker,omitempty"`
-	// Tries are its decided attempts, where there was more than one; nil elsewhere. Beyond the first 10,000 tries of a
+	// Tries are its decided attempts, where there was more than one or it asked a person; nil elsewhere. Beyond the first 10,000 tries of a
 	// document they are left out.
 	Tries []Try `json:"tries,omitempty"`
 	// Waiting says, for a step that is not over, what it waits for.

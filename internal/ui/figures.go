@@ -29,6 +29,7 @@ type call struct {
 	tool        string
 	ran, waited time.Duration // negative: it never began, or it is not known how long it waited
 	code        fault.Code    // empty for a success
+	asked       bool          // it ended with a question to a person
 	ended       time.Time
 }
 
@@ -37,6 +38,9 @@ type figure struct {
 	Tool   string `json:"tool"`
 	Calls  int    `json:"calls"`
 	Failed int    `json:"failed"`
+	// Asked is how often a call stopped to ask a person: an attempt that did so is no call, and neither its time is among
+	// the times nor that until the answer.
+	Asked int `json:"asked,omitempty"`
 	// PerMinute is how often it was called since the first of the calls.
 	PerMinute float64 `json:"per_minute"`
 	// The times are those of executions and of waits for a worker, in milliseconds; -1 where there were none.
@@ -175,17 +179,17 @@ func callsOf(steps []outcome.Step, all []call) []call {
 		}
 		tries := s.Tries
 		if len(tries) == 0 {
-			tries = []outcome.Try{{Started: s.Started, Ended: s.Ended}}
+			tries = []outcome.Try{{Attempt: s.Attempts, Started: s.Started, Ended: s.Ended}}
 			if s.Error != nil {
 				tries[0].Code = s.Error.Code
 			}
 		}
 		for n, t := range tries {
-			x := call{tool: s.Tool, ran: -1, waited: -1, code: t.Code, ended: t.Ended}
+			x := call{tool: s.Tool, ran: -1, waited: -1, code: t.Code, ended: t.Ended, asked: t.Asked}
 			if !t.Started.IsZero() && !t.Ended.Before(t.Started) {
 				x.ran = t.Ended.Sub(t.Started)
 			}
-			if n == 0 && !s.Ready.IsZero() && !t.Started.Before(s.Ready) {
+			if n == 0 && t.Attempt == 1 && !s.Ready.IsZero() && !t.Started.Before(s.Ready) {
 				x.waited = t.Started.Sub(s.Ready)
 			}
 			if x.ended.IsZero() {
@@ -212,6 +216,13 @@ func summed(runs map[counter][]call, now time.Time) []figure {
 				s = &sums{figure: figure{Tool: x.tool}, first: x.ended}
 				tools[x.tool] = s
 			}
+			if x.waited >= 0 {
+				s.waited = append(s.waited, x.waited)
+			}
+			if x.asked {
+				s.Asked++
+				continue
+			}
 			s.Calls++
 			if x.code != "" {
 				if s.Failed++; s.Codes == nil {
@@ -221,9 +232,6 @@ func summed(runs map[counter][]call, now time.Time) []figure {
 			}
 			if x.ran >= 0 {
 				s.ran = append(s.ran, x.ran)
-			}
-			if x.waited >= 0 {
-				s.waited = append(s.waited, x.waited)
 			}
 			if x.ended.Before(s.first) {
 				s.first = x.ended

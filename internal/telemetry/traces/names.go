@@ -26,6 +26,7 @@ const (
 	keyStep    = attribute.Key("stepjet.step")
 	keyAttempt = attribute.Key("stepjet.attempt")
 	keyWait    = attribute.Key("stepjet.wait_ms")
+	keyAsked   = attribute.Key("stepjet.asked")
 	keyLeftOut = attribute.Key("stepjet.attempts_left_out")
 
 	failure = codes.Error

@@ -49,6 +49,9 @@ func (t *Traces) attempt(ctx context.Context, run subjects.Run, of *observe.Run,
 	if a.number == 1 && !a.started.IsZero() {
 		what = append(what, keyWait.Int64(max(a.started.Sub(a.began), 0).Milliseconds()))
 	}
+	if a.asked {
+		what = append(what, keyAsked.Bool(true))
+	}
 	t.add(ctx, span{
 		name: spanStep + a.step.Tool, kind: trace.SpanKindProducer, id: spanID(named.Span()), began: a.began, end: a.end,
 		failed: string(a.code), what: what,

@@ -254,3 +254,30 @@ func TestAHugeRunShowsWhatFailed(t *testing.T) {
 	require.Equal(t, 1000, all)
 	require.Equal(t, 10, lost)
 }
+
+// TestAPersonIsWaitedForInNoSpan: an attempt that asks ends with its question, and the next begins with the answer.
+func TestAPersonIsWaitedForInNoSpan(t *testing.T) {
+	t.Parallel()
+	answers := []*outcome.Answered{{Decision: outcome.DecisionAnswered, At: at(5000)}, {Decision: outcome.DecisionRejected, At: at(9000)}}
+	asked := []outcome.Try{{Attempt: 1, Started: at(12), Ended: at(20), Asked: true}, {Attempt: 2, Started: at(5002), Ended: at(5010), Asked: true}}
+	e := finished(kept)
+	e.Document.Steps = []outcome.Step{
+		{ID: "a", Tool: "told", Attempts: 2, Ready: at(10), Started: at(5002), Ended: at(5010), Decided: at(5011), Answers: answers[:1],
+			Tries: []outcome.Try{asked[0], {Attempt: 2, Started: at(5002), Ended: at(5010)}}},
+		{ID: "b", Tool: "refused", Attempts: 2, Ready: at(10), Decided: at(9001), Answers: answers, Tries: asked, Error: fault.New(fault.Rejected, "no")},
+		{ID: "c", Tool: "short", Attempts: 2, Ready: at(10), Started: at(5002), Ended: at(5010), Decided: at(5011), Answers: answers[:1]},
+	}
+	by := made(t, func(to *traces.Traces) { to.OnFinish(e) })
+	of := func(tool string, i int) []time.Time {
+		return []time.Time{by["step "+tool][i].StartTime, by["step "+tool][i].EndTime}
+	}
+	require.Equal(t, []time.Time{at(10), at(20)}, of("told", 0))
+	require.Equal(t, "true", about(&by["step told"][0])["stepjet.asked"])
+	require.Equal(t, []time.Time{at(5000), at(5011)}, of("told", 1))
+	require.NotContains(t, about(&by["step told"][1]), "stepjet.asked")
+	require.Len(t, by["step refused"], 2)
+	require.Equal(t, "rejected", about(&by["step refused"][0])["error.type"], "what failed comes first")
+	require.Equal(t, []time.Time{at(5000), at(5010)}, of("refused", 0))
+	require.Equal(t, []time.Time{at(10), at(20)}, of("refused", 1))
+	require.Equal(t, []time.Time{at(5000), at(5011)}, of("short", 0), "a document that has no room for tries")
+}
