@@ -51,8 +51,12 @@ func (r *Run) LateError(c Call) *fault.Error {
 	return err.WithHint("the tool's wait_timeout_ms bounds the wait for a slot; start more workers, raise the tool's limit, or wait longer")
 }
 
-// NextDeadline returns the time of the next Tick that can have an effect. It is never zero before the run is finished.
+// NextDeadline returns the time of the next Tick that can have an effect. It is never zero before the run is
+// finished, unless it waits for values (Recalls).
 func (r *Run) NextDeadline() time.Time {
+	if r.kept.missing {
+		return time.Time{}
+	}
 	next := r.deadline
 	if r.expiring || r.root.stopping {
 		next = time.Time{}
@@ -65,7 +69,7 @@ func (r *Run) NextDeadline() time.Time {
 
 // Tick lets time pass: it asks for the record of every step whose deadline is over, and for the stop of a run whose is.
 func (r *Run) Tick(now time.Time, out *Effects) {
-	if r.finished {
+	if r.finished || r.kept.missing {
 		return
 	}
 	for len(r.deadlines) > 0 && !r.deadlines[0].at.After(now) {
@@ -134,7 +138,7 @@ func (r *Run) askDecision(i int, out *Effects) {
 
 // Outstanding appends all that should be out now: for an owner that took the run over, and for the sweep.
 func (r *Run) Outstanding(now time.Time, out *Effects) {
-	if r.finished {
+	if r.finished || r.kept.missing {
 		return
 	}
 	if r.withheld != nil {

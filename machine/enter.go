@@ -49,7 +49,7 @@ func (r *Run) Enter(c Call, now time.Time, out *Effects) {
 		s.readable = map[Call]bool{}
 	}
 	s.readable[c], r.now = true, now
-	if !r.Entering(c) {
+	if !r.Entering(c) || r.kept.missing {
 		return
 	}
 	i, _ := r.index(c)

@@ -41,7 +41,7 @@ func (r *Run) Expand(step, n int, now time.Time, out *Effects) {
 		r.counts = map[int]int{}
 	}
 	r.counts[step], r.now = n, now
-	if r.calls[step].state != expanding {
+	if r.calls[step].state != expanding || r.kept.missing {
 		return
 	}
 	if r.overfull(step, n) || r.belated(step) {
@@ -66,7 +66,7 @@ func awaits(r *Run, i int, res *Result) bool {
 // somebody who could: then that counts. Else the reason is to be recorded.
 func Lost(r *Run, c Call, now time.Time, out *Effects) bool {
 	i, ok := r.index(c)
-	if !ok || r.calls[i].state != expanding {
+	if !ok || r.calls[i].state != expanding || r.kept.missing {
 		return true
 	}
 	stands := func(l Record) bool {
@@ -122,6 +122,7 @@ func (r *Run) uncertain() bool {
 // is asked for once the lists are counted.
 func (r *Run) withhold(out *Effects) {
 	switch {
+	case r.kept.missing: // all is asked for anew
 	case r.uncertain():
 		if r.withheld == nil {
 			r.withheld = &Effects{}

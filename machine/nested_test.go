@@ -41,6 +41,7 @@ type nestWorld struct {
 	late    map[string]bool      // the records of that
 	queue   []*machine.Amendment // that are still to be recorded
 	people  *proposers           // of a plan that was submitted for an approval
+	recalls int                  // how often all that was let go of was read again
 }
 
 func newNestWorld(t testing.TB, rng *rand.Rand, stop bool) *nestWorld {
@@ -79,14 +80,14 @@ func (w *nestWorld) value(m *machine.Run, step int) []byte {
 	}
 	n, isList := m.Items(step)
 	if !isList {
-		return w.blobs[m.Result(machine.Call{Step: step}).Handle.Name]
+		return w.apart(m, m.Result(machine.Call{Step: step}))
 	}
 	entries := make([]plan.Item, n)
 	for i := range entries {
 		c := machine.Call{Step: step, Item: i + 1}
 		x := m.Decided(c)
-		if entries[i] = (plan.Item{Data: x.Value, Error: x.Error}); x.Handle != nil {
-			entries[i].Data = w.blobs[x.Handle.Name]
+		if entries[i] = (plan.Item{Data: x.Value, Error: x.Error}); x.Handle != nil || x.Away {
+			entries[i].Data = w.apart(m, x)
 		}
 	}
 	all, _ := plan.Entries(entries)
@@ -363,6 +364,7 @@ func (w *nestWorld) run(t testing.TB) *machine.Run {
 			m.Outstanding(w.now, &e)
 			require.NotZero(t, len(e.Dispatch)+len(e.Expand)+len(e.Judge)+len(e.Shape)+len(e.Decide)+len(e.Enter)+len(e.Derive)+len(e.Until)+len(e.Ask), "stuck: %s", accountOf(m))
 		}
+		w.letGo(m, &e)
 		p.add(&e)
 		w.checkRoom(t, m)
 		if w.Intn(60) == 0 {
@@ -467,7 +469,9 @@ func (w *nestWorld) again(t testing.TB, m *machine.Run) {
 		if n >= 0 {
 			again.Apply(w.read(records[n]), w.now, &e)
 		}
+		w.letGo(again, &e)
 		for w.tellAll(again, &e) {
+			w.letGo(again, &e)
 		}
 		e.Reset()
 	}

@@ -16,7 +16,7 @@ import (
 type Values func(step int) []byte
 
 // Value returns what references to a successful step see, as far as the machine itself holds it: nil where it, or an
-// item's, lies in a blob. That of a for_each step is put together once: all who refer to it share it.
+// item's, lies in a blob or was let go of. That of a for_each step is put together once: all who refer to it share it.
 func (r *Run) Value(step int) []byte {
 	res := r.Result(Call{Step: step})
 	n, isList := r.Items(step)
@@ -66,7 +66,7 @@ func entriesOf(n int, item func(i int) *Result) []byte {
 	entries := make([]plan.Item, n)
 	for i := range entries {
 		x := item(i)
-		if x.Handle != nil {
+		if x.Handle != nil || x.Away {
 			return nil
 		}
 		entries[i] = plan.Item{Data: x.Value, Error: x.Error}

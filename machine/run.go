@@ -133,6 +133,7 @@ type Run struct {
 	taken    map[int]map[int]*Result // of for_each steps: the results of items that are taken over, by item from 1
 	entries  map[int][]byte          // of for_each steps: what references see of them, once somebody asked
 	values   values
+	kept     kept
 	seq      uint64 // of the record being applied
 	lastTime time.Time
 	now      time.Time // of who reads, which decides only what is due already
@@ -264,6 +265,12 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 		r.log = slices.Grow(r.log, max(len(r.log), fewRecords))
 	}
 	r.log = slices.Insert(r.log, at, rec)
+	if rec.Result != nil {
+		r.kept.bytes += int64(len(rec.Result.Value))
+	}
+	if r.kept.missing { // it is applied once all is there
+		return
+	}
 	if inOrder {
 		r.apply(&r.log[at], out)
 	}
@@ -273,8 +280,14 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	r.withhold(out)
 }
 
-// replay computes the state anew from all records in their order, then asks for all that should be out.
+// replay computes the state anew from all records in their order, then asks for all that should be out. Where values were
+// let go of, that waits for them.
 func (r *Run) replay(now time.Time, out *Effects) {
+	if r.kept.gone > 0 {
+		r.kept.missing, r.finished = true, r.finished && !out.Finished
+		out.Reset()
+		return
+	}
 	wasFinished := r.finished && !out.Finished
 	r.reset()
 	var scratch Effects

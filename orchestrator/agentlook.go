@@ -101,10 +101,10 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 		}
 	}
 	x.loop.Final = v.Final
-	answer := sourceOf(v.Answer)
+	answer := sourceOf(r, v.Answer)
 	x.size += answer.size()
 	x.asked = append(x.asked, answer)
-	made := sourceOf(v.Summary)
+	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
 	round := agents.Round{Refused: v.Refused, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
@@ -172,7 +172,7 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 	}
 	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
 	if over && st.Status == outcome.StepSucceeded {
-		if seen.value = sourceOf(res); c.Item == 0 {
+		if seen.value = sourceOf(r, res); c.Item == 0 {
 			seen.value = r.source(c.Step)
 		}
 		x.size += seen.value.size()

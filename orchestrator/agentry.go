@@ -258,7 +258,7 @@ func (ag *agentry) guardOf(r *run, x *looked, c, of machine.Call, round int) *gu
 	if !is {
 		return nil
 	}
-	g := &guardCall{Guarded: agents.Guarded{On: about.On, Round: round}, value: sourceOf(about.Value)}
+	g := &guardCall{Guarded: agents.Guarded{On: about.On, Round: round}, value: sourceOf(r, about.Value)}
 	if about.Of != of {
 		g.Step, g.Tool = r.token(about.Of), r.step(about.Of.Step).Tool
 	}

@@ -201,10 +201,11 @@ func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
 		return
 	}
 	l.announcer.arrived(r)
-	doc := l.documents.of(l.ctx, r)
+	doc, complete := l.documents.begun(l.ctx, r)
 	ask, view := s.explain(r, doc), r.view()
 	l.job(func(ctx context.Context) {
 		s.explainRest(ctx, ask)
+		complete(ctx)
 		s.answer(ctx, l, m, id, view, doc)
 	})
 }

@@ -220,7 +220,7 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 		s.step.Deadline = at
 	}
 	s.begun()
-	if s.inputs.inBlobs {
+	if s.inputs.apart {
 		di.weigh(f, di.sendBeside(s))
 		return
 	}

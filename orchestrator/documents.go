@@ -28,7 +28,16 @@ type documents struct {
 
 // of builds the full document of a run, finished or not. Values that lie in blobs are read for the outcome only.
 func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
-	doc := &outcome.Run{
+	doc, complete := d.begun(ctx, r)
+	complete(ctx)
+	return doc
+}
+
+// begun builds the document of a run but for the results that its machine has let go of. Where it is not finished,
+// complete adds them, beside the loop.
+func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, complete func(context.Context)) {
+	doc, complete = &outcome.Run{}, func(context.Context) {}
+	*doc = outcome.Run{
 		Version: documentVersion, Run: r.id.Plain(), Tenant: r.id.Tenant, Generation: r.generation, Digest: r.digest,
 		Status: outcome.Running, Submitted: r.submitted, Plan: r.planJSON(), Context: r.context.Keys(),
 		Permissions: r.permissions,
@@ -38,11 +47,11 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 		doc.Outcome = &outcome.Outcome{
 			Run: doc.Run, Status: outcome.Rejected, Generation: r.generation, Problems: r.start.Problems, Warnings: r.start.Warnings,
 		}
-		return doc
+		return doc, complete
 	}
 	m := r.machine
 	if m == nil {
-		return doc
+		return doc, complete
 	}
 	now := d.times.of(r)
 	doc.Status, doc.Stats, doc.StoppedBy, doc.Started = m.Status(), m.Stats(), m.StoppedBy(), m.Started()
@@ -64,7 +73,7 @@ func (d *documents) of(ctx context.Context, r *run) *outcome.Run {
 	}
 	p, of := m.Scope(0)
 	doc.Steps = d.steps(ctx, r, of, len(p.Steps), inOutcome, &room, now)
-	return doc
+	return doc, func(ctx context.Context) { d.complete(ctx, doc.Steps, room.later) }
 }
 
 // headOf returns what a list shows of a run that goes on: its counts so far, and no document.
@@ -149,7 +158,7 @@ func (d *documents) steps(
 		*st = r.machine.Step(machine.Call{Step: i}, now)
 		d.items(r, i, st, now)
 		if !inOutcome[st.ID] {
-			d.result(ctx, r, i, st)
+			d.result(ctx, r, i, st, room)
 			d.fit(ctx, r, st, room)
 		}
 		if r.machine.Finished() {
@@ -177,11 +186,32 @@ func (d *documents) steps(
 }
 
 // result adds the result of a successful step. That of a for_each step is what references to it see.
-func (d *documents) result(ctx context.Context, r *run, i int, st *outcome.Step) {
+func (d *documents) result(ctx context.Context, r *run, i int, st *outcome.Step, room *room) {
 	s := r.source(i)
 	st.Result, st.Blob, st.Text = s.value, s.blob, s.text && s.blob != nil
-	if s.list && r.machine.Finished() {
+	switch size := s.size(); {
+	case s.blob != nil || !s.apart() && !s.list:
+	case r.machine.Finished():
 		st.Result, _ = d.values.read(ctx, &s) // too large to be put together: its items are there
+	case !s.inBlobs() && size <= int64(room.results):
+		if room.later == nil {
+			room.later = map[string]source{}
+		}
+		room.later[st.ID], room.results = s, room.results-int(size)
+	}
+}
+
+// complete adds the results that were let go of to the document of a run that goes on.
+func (d *documents) complete(ctx context.Context, steps []outcome.Step, later map[string]source) {
+	if len(later) == 0 {
+		return
+	}
+	for i := range steps {
+		if s, is := later[steps[i].ID]; is {
+			steps[i].Result, _ = d.values.read(ctx, &s)
+		}
+		d.complete(ctx, steps[i].Items, later)
+		d.complete(ctx, steps[i].Steps, later)
 	}
 }
 
@@ -275,6 +305,7 @@ const (
 type room struct {
 	results, errors, tries int
 	all                    map[machine.Call][]outcome.Try // of those that had more than one
+	later                  map[string]source              // results that are still to be read, by token
 }
 
 // fitTries lists the tries of a step and its items, as long as there is room for them.
@@ -471,7 +502,10 @@ func (v *pastValues) result(dep int) ([]byte, bool) {
 	case v.held == dep:
 		return v.data, true
 	}
-	if v.left -= s.size(); v.left < 0 || v.unread {
+	if s.inBlobs() { // what was let go of counts as if it were here
+		v.left -= s.size()
+	}
+	if v.left < 0 || v.unread {
 		v.unread = true
 		return nil, false
 	}

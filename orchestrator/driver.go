@@ -35,6 +35,8 @@ type driver struct {
 	cursors     *cursors
 	finish      func(*run) // is told of a run whose last step is decided
 
+	letGoFrom int64 // bytes of results that a run may hold
+
 	effects machine.Effects // scratch
 }
 
@@ -235,6 +237,9 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		if rec.Round = roundOf(r, e); rec.Round == nil {
 			return true
 		}
+		if !dr.earlier(r, rec) {
+			return false
+		}
 	case subjects.SayKind:
 		rec.Say = sayOf(e)
 	default:
@@ -264,7 +269,55 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 		r.agents.over(rec.Result.Call)
 		dr.tell.record(r, &rec, now)
 	}
+	dr.letGo(r)
 	dr.expand(r, now)
+}
+
+// letGoFrom is how many bytes of results a run may hold, before its machine looks which of them nobody refers to any more.
+const letGoFrom = 1 << 20
+
+// letGo lets the machine of a run let go of what nobody refers to any more. What the planner of an agent is shown with each
+// request stays.
+func (dr *driver) letGo(r *run) {
+	machine.LetGo(r.machine, dr.letGoFrom, func(of, planner machine.Call) bool {
+		return r.agents != nil && dr.dispatcher.agentry.sendsWhole(r, of, planner)
+	})
+}
+
+// recall reads all again that the machine has let go of, where it is to compute its state anew.
+func (dr *driver) recall(r *run) {
+	if r.recalling || !machine.Recalls(r.machine) {
+		return
+	}
+	r.recalling = true
+	dr.evaluator.readAgain(r, machine.MissingOf(r.machine, nil), func() {
+		r.recalling = false
+		now := dr.times.of(r)
+		dr.effects.Reset()
+		machine.Recall(r.machine, now, &dr.effects)
+		dr.expand(r, now)
+		dr.unpark(r, now)
+		dr.perform(r)
+	})
+}
+
+// earlier gives back to the machine what a round of an agent refers to of earlier rounds, before its record is applied;
+// false means that it is read first and the record waits before all others.
+func (dr *driver) earlier(r *run, rec machine.Record) bool {
+	missing := machine.MissingOf(r.machine, rec.Round)
+	if len(missing) == 0 {
+		return true
+	}
+	r.busy = true
+	dr.evaluator.readAgain(r, missing, func() {
+		r.busy = false
+		now := dr.times.of(r)
+		dr.effects.Reset()
+		dr.record(r, rec, now)
+		dr.unpark(r, now)
+		dr.perform(r)
+	})
+	return false
 }
 
 // decidedNow returns the amendment that a record is, or that a person said with it what becomes of it; nil for none.
@@ -320,6 +373,7 @@ func (dr *driver) entered(ctx context.Context, r *run, c machine.Call, err *faul
 // expand reads the lists that the machine asks for and tells it how long they are. What lies in a blob is
 // read beside the loop.
 func (dr *driver) expand(r *run, now time.Time) {
+	dr.recall(r)
 	for len(dr.effects.Expand) > 0 {
 		step := dr.effects.Expand[0]
 		dr.effects.Expand = dr.effects.Expand[1:]
@@ -329,7 +383,7 @@ func (dr *driver) expand(r *run, now time.Time) {
 		in := r.unread(machine.Call{Step: step})
 		in.resolver = r.resolverOf(in.plan, in.numbers)
 		in.gather(r)
-		if in.inBlobs {
+		if in.apart {
 			dr.expandLater(r, in)
 			continue
 		}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -122,9 +123,9 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	in := r.unread(machine.Call{Step: of.step})
 	switch of.what {
 	case machine.AskedUntil: // to which the iteration itself is the last
-		in.last = sourceOf(r.machine.Result(in.call))
+		in.last = sourceOf(r, r.machine.Result(in.call))
 	case machine.AskedFit: // which is not over with its result yet
-		in.last = sourceOf(r.machine.Decided(in.call))
+		in.last = sourceOf(r, r.machine.Decided(in.call))
 	default: // the iteration before
 	}
 	in.gather(r)
@@ -272,5 +273,41 @@ func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte
 		if err != nil && x.ctx.Err() == nil {
 			ev.log.Error("what was evaluated could not be recorded; the sweep tries again", "tenant", x.id.Tenant, "run", x.id.Plain(), "step", x.token, "what", what, "error", err)
 		}
+	})
+}
+
+// readAgain gives back to the machine of a run what it has let go of, beside the loop, and then goes on; until then the
+// records of the run wait. One whose record is gone has been finished by another owner: until the sweep finds that out, it
+// is tried again.
+func (ev *evaluator) readAgain(r *run, missing []*machine.Result, then func()) {
+	sources, size := make([]source, len(missing)), int64(0)
+	for i, res := range missing {
+		sources[i] = sourceOf(r, res)
+		size += res.Size
+	}
+	ev.memory.reserve(size, func(ctx context.Context) {
+		all := make([][]byte, len(sources))
+		var err *fault.Error
+		for i := 0; i < len(sources) && err == nil; i++ {
+			all[i], err = ev.values.read(ctx, &sources[i])
+		}
+		ev.post(func() {
+			switch {
+			case r.phase != running || ctx.Err() != nil:
+				return
+			case err != nil:
+				ev.log.Warn("what a run has returned can't be read again: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
+				ev.later(time.Second, func() {
+					if r.phase == running {
+						ev.readAgain(r, missing, then)
+					}
+				})
+				return
+			}
+			for i, res := range missing {
+				machine.GiveBack(r.machine, res, all[i])
+			}
+			then()
+		})
 	})
 }

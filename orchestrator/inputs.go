@@ -8,6 +8,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -26,7 +27,7 @@ type inputs struct {
 	deps     []int    // of the step, in the plan, sorted; nil where nothing refers to them
 	edited   []byte   // arguments that a person gave in the place of the plan's
 	values   []source // of them
-	inBlobs  bool     // a value has to be read first, which blocks
+	apart    bool     // a value has to be read first, which blocks
 
 	input source  // of the scope that the step stands in,
 	outer *inputs // or what it is to be made of
@@ -42,19 +43,26 @@ type source struct {
 	value []byte          // inline
 	blob  *outcome.Handle // or in a blob,
 	text  bool            // whose content is plain text
+	away  *recorded       // or to be read from its record again,
 	items []source        // or put together from the results of items,
 	fault *fault.Error    // one of which may have failed
 	list  bool            // items is meant, though it may be empty
 	ids   []string        // the names of items, where an object is made of them
 }
 
-func (s *source) missing() bool { return s.value == nil && s.blob == nil && !s.list }
+// recorded is a result that the machine has let go of. It stands in the record of its attempt.
+type recorded struct {
+	attempt subjects.Attempt
+	size    int64
+}
+
+func (s *source) missing() bool { return s.value == nil && s.blob == nil && s.away == nil && !s.list }
 
 // inputs gathers what a call's arguments are made of. Those of a call in a round of an agent were made before.
 func (r *run) inputs(c machine.Call) inputs {
 	in := asWritten(r, c)
 	if args := r.agents.made(c); args != nil {
-		in.edited, in.inBlobs = args, len(args) > wire.InlineLimit
+		in.edited, in.apart = args, len(args) > wire.InlineLimit
 	}
 	return in
 }
@@ -104,7 +112,7 @@ type scopeResolver struct {
 // unread are the inputs of a call of which nothing is gathered yet.
 func (r *run) unread(c machine.Call) inputs {
 	o := r.machine.Origin(c)
-	in := inputs{plan: o.Plan, step: o.Step, numbers: o.Numbers, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(o.Last)}
+	in := inputs{plan: o.Plan, step: o.Step, numbers: o.Numbers, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(r, o.Last)}
 	if o.Of.Item > 0 {
 		in.item = r.lists[o.Of.Step][o.Of.Item-1]
 	}
@@ -117,7 +125,7 @@ func (in *inputs) gather(r *run) {
 	if s.TakesInput {
 		in.takeInput(r)
 	}
-	in.inBlobs = in.inBlobs || in.last.inBlobs()
+	in.apart = in.apart || in.last.apart()
 	in.read(r)
 	for _, step := range s.Named {
 		in.name(r, step)
@@ -133,7 +141,7 @@ func (in *inputs) takeInput(r *run) {
 	}
 	outer := r.inputs(r.machine.Composite(in.numbers.First()))
 	outer.resolver = nil
-	in.outer, in.inBlobs = &outer, true
+	in.outer, in.apart = &outer, true
 }
 
 // read gathers what is known of the values.
@@ -141,9 +149,9 @@ func (in *inputs) read(r *run) {
 	in.values = make([]source, len(in.deps))
 	for i, dep := range in.deps {
 		in.values[i] = r.source(in.numbers.Of(dep))
-		in.inBlobs = in.inBlobs || in.values[i].inBlobs()
+		in.apart = in.apart || in.values[i].apart()
 	}
-	if in.inBlobs {
+	if in.apart {
 		in.resolver = nil // that of a run is for one goroutine
 	}
 }
@@ -177,8 +185,14 @@ func (in *inputs) largest() (n int64) {
 	return max(n, in.last.size())
 }
 
+// inBlobs reports whether something of a value lies in a blob.
 func (s *source) inBlobs() bool {
 	return s.blob != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.inBlobs() })
+}
+
+// apart reports whether something of a value has to be read first.
+func (s *source) apart() bool {
+	return s.blob != nil || s.away != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.apart() })
 }
 
 // source returns where the value of a step comes from: missing where it did not succeed.
@@ -196,24 +210,27 @@ func (r *run) source(step int) source {
 		return s
 	}
 	if !isList && res.Parts == nil {
-		return sourceOf(res)
+		return sourceOf(r, res)
 	}
 	if value := r.machine.Value(step); value != nil { // all who refer to it share it
 		return source{value: value}
 	}
 	s := source{list: true, items: make([]source, n)}
 	for i := range s.items {
-		s.items[i] = sourceOf(r.machine.Decided(machine.Call{Step: step, Item: i + 1}))
+		s.items[i] = sourceOf(r, r.machine.Decided(machine.Call{Step: step, Item: i + 1}))
 	}
 	return s
 }
 
-func sourceOf(res *machine.Result) source {
+// sourceOf returns where a result comes from.
+func sourceOf(r *run, res *machine.Result) source {
 	switch {
 	case res == nil:
 		return source{}
 	case res.Error != nil:
 		return source{fault: res.Error}
+	case res.Away:
+		return source{away: &recorded{r.attempt(res.Call, res.Attempt), res.Size}}
 	}
 	return source{value: res.Value, blob: res.Handle, text: res.Text}
 }
@@ -256,6 +273,9 @@ func (s *source) size() (n int64) {
 	n = int64(len(s.value))
 	if s.blob != nil {
 		n += s.blob.Size
+	}
+	if s.away != nil {
+		n += s.away.size
 	}
 	for i := range s.items {
 		n += s.items[i].size() + 40 // with what stands around it

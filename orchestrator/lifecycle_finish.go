@@ -176,5 +176,5 @@ func (r *run) weight() int64 {
 			total += res.Size
 		}
 	}
-	return 3 * (min(total, maxOutcome) + int64(len(r.body)) + 512*int64(r.machine.Stats().Steps))
+	return 3 * (min(total, maxOutcome) + min(machine.Away(r.machine), maxInline) + int64(len(r.body)) + 512*int64(r.machine.Stats().Steps))
 }

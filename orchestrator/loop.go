@@ -48,7 +48,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
 		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg, cursors: l.cursors,
-		evaluator: &evaluator{env: e, values: l.values, memory: memory, agentry: l.dispatcher.agentry}, questions: l.questions,
+		evaluator: &evaluator{env: e, values: l.values, memory: memory, agentry: l.dispatcher.agentry}, questions: l.questions, letGoFrom: letGoFrom,
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}
 	l.reaper = newReaper(e, l.cursors, l.runs)

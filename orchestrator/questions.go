@@ -153,7 +153,7 @@ func (qs *questions) tell(r *run, q machine.Question) {
 // tellOfGuard is tell for what went in or out of an agent and a guard asks about.
 func (qs *questions) tellOfGuard(r *run, q machine.Question, doc *outcome.Question) {
 	doc.Text, doc.Guard = q.Guard.Why, q.Guard.On
-	value, bucket := sourceOf(q.Guard.Value), r.bucket()
+	value, bucket := sourceOf(r, q.Guard.Value), r.bucket()
 	in := r.unread(q.Call) // of an agent, whose input is asked about
 	in.gather(r)
 	qs.memory.reserve(value.size()+in.most(false), func(ctx context.Context) {

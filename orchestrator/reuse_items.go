@@ -166,8 +166,10 @@ func (d *documents) calls(ctx context.Context, r *run, i int, st *outcome.Step, 
 			x.RetriedKey = r.retriedKey(c)
 		}
 		if alone && x.Status == outcome.StepSucceeded {
-			s := sourceOf(r.machine.Result(c))
-			x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil
+			s := sourceOf(r, r.machine.Result(c))
+			if x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil; s.away != nil {
+				x.Result, _ = d.values.read(ctx, &s)
+			}
 		}
 		d.fit(ctx, r, x, room)
 	}

@@ -103,8 +103,9 @@ type progress struct {
 	changes *changes // of a run that is amended
 	agents  *agentsOf
 
-	busy   bool    // a job fetches a blob that the next record needs
-	parked []entry // records that wait for a phase or a blob, in ledger order
+	busy      bool    // a job fetches what the next record needs
+	recalling bool    // a job reads what the machine has let go of and needs again
+	parked    []entry // records that wait for a phase or a blob, in ledger order
 }
 
 // agentsOf is what an owner has of the agents of a run.
@@ -249,7 +250,9 @@ func (r *run) drop() {
 // awaitingInput reports whether something is being read that the next record has to wait for: the value of the one
 // before it, or how long a list is. Applied without that, a record would be taken for early, and what follows from
 // those after it would be done as if it were not there.
-func (r *run) awaitingInput() bool { return r.busy || len(r.reading)+len(r.entering) > 0 }
+func (r *run) awaitingInput() bool {
+	return r.busy || r.recalling || len(r.reading)+len(r.entering) > 0
+}
 
 // has reports whether a plan has a call that such an attempt may be of, now or later. As long as a record waits, it may be
 // an amendment that adds it.

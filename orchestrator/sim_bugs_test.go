@@ -54,7 +54,8 @@ const (
 	askEarlier
 	loseRounds
 	otherRounds
-	lastBug = otherRounds
+	otherResults
+	lastBug = otherResults
 )
 
 var bugs = map[bug]string{
@@ -93,6 +94,7 @@ var bugs = map[bug]string{
 	loseAmendments:     "lose an amendment on the way from the ledger",
 	approveUntold:      "follow an amendment that nobody approved of",
 	loseRounds:         "lose the record of a round on the way from the ledger",
+	otherResults:       "take another result than the one that stands for what was let go of",
 	otherRounds:        "follow another record of a round than the one that stands",
 	takeForApproved:    "take an amendment that waits for one that was approved",
 	askEarlier:         "take the entry of an earlier question for that of a later one",

@@ -50,6 +50,11 @@ func (t *truths) checkDocument(x *truth, doc *outcome.Run) {
 		return
 	}
 	t.swayed[x.digest] = t.swayed[x.digest] || x.swayed()
+	inOutcome := map[string]bool{}
+	for _, res := range doc.Outcome.Results {
+		inOutcome[res.Step] = true
+	}
+	t.checkResults(x, doc.Steps, inOutcome)
 	if x.early { // whether two owners come to the same is looked at all the same
 		t.w.stats["not compared"]++
 		return

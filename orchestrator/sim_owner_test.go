@@ -66,6 +66,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	clock := &simClock{process: o.process, wrong: o.offset}
 	for i, l := range o.loops.all {
 		l.reconciler.reads, l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
+		l.driver.letGoFrom = w.knobs.letGoFrom
 		l.bus, l.clock, l.jobs = simBus{o.process}, clock, o.jobs
 		l.announcer.answers = strconv.Itoa(i) + "."
 		o.turning = append(o.turning, &turning{loop: l})
@@ -173,6 +174,7 @@ func (o *orch) plan(l *turning) {
 			l.items = l.turn(l.items)
 			o.checkDemand(l)
 			o.amendedAlike(l.loop)
+			o.watchLetGo(l.loop)
 			o.sabotage(l.loop)
 		})
 	}

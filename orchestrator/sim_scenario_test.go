@@ -19,23 +19,24 @@ import (
 
 // knobs say how bad a world is: of so many chances one is taken, and 0 is never.
 type knobs struct {
-	loss     int  // of a request or its answer
-	slow     int  // messages
-	crash    int  // of the process that makes a request
-	die      int  // of a worker, at each of the points that matter
-	long     int  // executions
-	blobs    int  // results that lie in blobs
-	ignorant int  // owners that don't know a tool yet
-	dozy     bool // owners fall asleep before a start
-	reads    int  // how much a sweep reads before it lists
-	jobs     int  // how many jobs run beside each other
-	loops    int  // of an orchestrator
-	sweep    time.Duration
-	lag      time.Duration // of a cursor
-	bounds   bounds        // of bytes
-	faults   time.Duration
-	between  time.Duration // faults
-	tools    map[string]tool.Registered
+	loss      int  // of a request or its answer
+	slow      int  // messages
+	crash     int  // of the process that makes a request
+	die       int  // of a worker, at each of the points that matter
+	long      int  // executions
+	blobs     int  // results that lie in blobs
+	ignorant  int  // owners that don't know a tool yet
+	dozy      bool // owners fall asleep before a start
+	reads     int  // how much a sweep reads before it lists
+	jobs      int  // how many jobs run beside each other
+	loops     int  // of an orchestrator
+	sweep     time.Duration
+	lag       time.Duration // of a cursor
+	bounds    bounds        // of bytes
+	letGoFrom int64         // bytes that a run holds before its machine lets go of any
+	faults    time.Duration
+	between   time.Duration // faults
+	tools     map[string]tool.Registered
 }
 
 var simTools = []string{"tool.0/x:y", "tool.1/x:y", "tool.2/x:y", "tool.3/x:y"}
@@ -56,6 +57,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]tool.Registered{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.loops = []int{1, 1, 2, 3}[seed/2%4]
+	w.knobs.letGoFrom = []int64{0, 0, 0, 64, letGoFrom}[seed%5]
 	w.knobs.lag = 2 * time.Second
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {

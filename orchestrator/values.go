@@ -11,7 +11,9 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
@@ -128,6 +130,34 @@ func (v *values) value(ctx context.Context, h *outcome.Handle, text bool) ([]byt
 	return value, nil
 }
 
+// again reads a result that was let go of, trying for as long as the ledger doesn't answer. The error says that its record
+// is gone, or is ctx's.
+func (v *values) again(ctx context.Context, of *recorded) ([]byte, *fault.Error) {
+	subject := subjects.StepRecord(of.attempt, v.store.Shards())
+	if data, ok := v.cache.get(subject); ok { // a record is written once
+		return data, nil
+	}
+	for {
+		e, err := v.store.Read(ctx, subject)
+		switch {
+		case err == nil:
+			w := wire.ParseResult(e.Header, e.Data)
+			value, bad := plan.Output(w.Body, w.Text)
+			if bad != nil || w.Error != nil || w.Handle != nil {
+				return nil, fault.New(fault.UnresolvedRef, "the record of a referenced result is another than it was")
+			}
+			v.cache.put(subject, value)
+			return value, nil
+		case ctx.Err() != nil:
+			return nil, fault.As(context.Cause(ctx))
+		case errors.Is(err, &fault.Error{Code: fault.NotFound}):
+			return nil, fault.New(fault.UnresolvedRef, "the record of a referenced result is gone")
+		}
+		v.log.Warn("a record can't be read: trying again", "subject", subject, "error", err)
+		v.clock.Pause(ctx, time.Second)
+	}
+}
+
 // unreadable is what a step fails with whose result lies in a blob that can't be read.
 func unreadable(err error) *fault.Error {
 	switch fault.CodeOf(err) {
@@ -145,17 +175,19 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 	switch {
 	case s.missing() || s.value != nil:
 		return s.value, nil
+	case s.away != nil:
+		return v.again(ctx, s.away)
 	case !s.list:
 		return v.value(ctx, s.blob, s.text)
 	}
-	if size := s.size(); size > plan.MaxOutput {
+	if size := s.size(); size > plan.MaxOutput && s.inBlobs() { // what was here once was put together here
 		return nil, fault.New(fault.TooLarge, "the results of all items would have about %d bytes together, at most %d are allowed", size, plan.MaxOutput).
 			WithHint("let the tool return less for each item, or hand large data on by a name or an address")
 	}
 	whole := source{items: slices.Clone(s.items), ids: s.ids}
 	for i := range whole.items {
 		x := &whole.items[i]
-		if x.blob == nil && !x.list {
+		if !x.list && !x.apart() {
 			continue
 		}
 		value, err := v.read(ctx, x)

@@ -912,4 +912,4 @@ var mutants = append([]mutant{
 		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
 		"orchestrator/api_amend.go", "rec.Approved = a.approved && machine.Approves(a.r.machine)", "rec.Approved = machine.Approves(a.r.machine)", "./orchestrator", "ApprovedAmendments",
 	},
-}, slices.Concat(ofAgents, ofInquiries)...)
+}, slices.Concat(ofAgents, ofInquiries, ofLettingGo)...)

@@ -1,0 +1,41 @@
+package mutation
+
+// ofLettingGo are the bugs of results that a run lets go of, and reads again.
+var ofLettingGo = []mutant{
+	{
+		"let-go-never", "a run holds what nobody refers to any more",
+		"machine/letgo.go", "	if k.bytes < max(least, k.next) ||", "	if least >= 0 ||", "./machine", "WhatARunHoldsIsFlat",
+	},
+	{
+		"let-go-last", "a run lets go of what the next iteration refers to",
+		"machine/letgo.go", "	if int(sc.iteration) >= l.entered-1 {", "	if int(sc.iteration) >= l.entered {", "./machine", "RandomScopes|LetGoOfNothing",
+	},
+	{
+		"let-go-collected", "a run lets go of what a loop's list is derived of",
+		"machine/letgo.go", "	return size > MaxDerived\n", "	return true\n", "./machine", "ACollectedListIsKept",
+	},
+	{
+		"let-go-replay", "the state is computed anew of values that are not there",
+		"machine/run.go", "	if r.kept.gone > 0 {", "	if false {", "./machine", "LetGoOfNothing",
+	},
+	{
+		"let-go-meanwhile", "records are applied while values are read again",
+		"machine/run.go", "	if r.kept.missing { // it", "	if false { // it", "./machine", "AppliedOnceAllIsThere",
+	},
+	{
+		"let-go-items", "a list is put together of items that are not there",
+		"machine/outcome.go", "		if x.Handle != nil || x.Away {", "		if x.Handle != nil {", "./orchestrator", "ALoopThatLetsGo",
+	},
+	{
+		"let-go-rounds", "what a round refers to of earlier ones is not read again",
+		"orchestrator/driver.go", "		if !dr.earlier(r, rec) {", "		if false && !dr.earlier(r, rec) {", "./orchestrator", "RoundsOfLongAgo",
+	},
+	{
+		"let-go-referred", "what a round refers to of earlier ones is let go of while it runs",
+		"machine/letgo.go", "	if g.referred[g.run.calls[i].Step] {", "	if false {", "./orchestrator", "RoundsOfLongAgo",
+	},
+	{
+		"let-go-unwatched", "who looks at a run that goes on does not see what was let go of",
+		"orchestrator/api.go", "		complete(ctx)\n", "", "./orchestrator", "ALoopThatLetsGo",
+	},
+}

@@ -1,0 +1,246 @@
+package machine_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+)
+
+func never(machine.Call, machine.Call) bool { return false }
+
+// apart returns the value of a result that the machine does not hold: it lies in a blob, or was let go of.
+func (w *nestWorld) apart(m *machine.Run, res *machine.Result) []byte {
+	if res.Handle != nil {
+		return w.blobs[res.Handle.Name]
+	}
+	return w.recorded(m, res)
+}
+
+// recorded reads the value of a result out of the ledger.
+func (w *nestWorld) recorded(m *machine.Run, res *machine.Result) []byte {
+	token := m.Token(res.Call)
+	for _, rec := range w.ledger {
+		if x := rec.Result; x != nil && *x.Token == token && x.Attempt == res.Attempt {
+			value, _ := plan.Output(x.Body, x.Text)
+			return value
+		}
+	}
+	return nil
+}
+
+// letGo lets a machine let go of what nobody refers to any more, and gives back what it needs for its state to be computed
+// anew, as an owner would.
+func (w *nestWorld) letGo(m *machine.Run, e *machine.Effects) {
+	if w.Intn(2) == 0 {
+		machine.LetGo(m, 0, never)
+	}
+	if !machine.Recalls(m) {
+		return
+	}
+	w.recalls++
+	e.Reset()
+	for _, res := range machine.MissingOf(m, nil) {
+		machine.GiveBack(m, res, w.recorded(m, res))
+	}
+	machine.Recall(m, w.now, e)
+}
+
+// TestLetGoOfNothingThatCounts runs random plans with plans within them, in machines that let go of all that they may and
+// in machines that let go of nothing: both come to the same by the same records.
+func TestLetGoOfNothingThatCounts(t *testing.T) {
+	t.Parallel()
+	n := *worlds / 4
+	if testing.Short() {
+		n = 200
+	}
+	gone, recalls := int64(0), 0
+	for seed := range int64(n) {
+		w := newNestWorld(t, rand.New(rand.NewSource(5<<40+seed)), seed%2 == 0)
+		w.hasty = seed%3 == 0
+		m := w.run(t)
+		gone, recalls = gone+machine.Away(m), recalls+w.recalls
+		kept := machine.New(w.plan, w.start)
+		var e machine.Effects
+		kept.Begin(&e)
+		for _, rec := range w.ledger {
+			for w.tellAll(kept, &e) {
+			}
+			kept.Apply(w.read(rec), w.now, &e)
+		}
+		for w.tellAll(kept, &e) {
+		}
+		require.True(t, kept.Finished(), "seed %d", seed)
+		require.Equal(t, accountOf(kept), accountOf(m), "seed %d", seed)
+		require.Equal(t, w.outcome(kept), w.outcome(m), "seed %d", seed)
+		for c := range kept.All() {
+			same, there := m.Find(kept.Token(c))
+			require.True(t, there)
+			a, b := kept.Result(c), m.Result(same)
+			require.Equal(t, a == nil, b == nil)
+			if b != nil && b.Away {
+				require.Equal(t, string(a.Value), string(w.recorded(m, b)))
+			} else if b != nil {
+				require.Equal(t, string(a.Value), string(b.Value))
+			}
+		}
+	}
+	require.NotZero(t, gone)
+	require.NotZero(t, recalls)
+}
+
+// fed is a machine whose calls return what they are to.
+type fed struct {
+	m   *machine.Run
+	seq uint64
+	e   machine.Effects
+}
+
+// feed runs a plan whose calls all return something of some bytes, and lets go of what it may each time.
+func feed(t testing.TB, body string, size int, letGo bool, each func(*fed)) *fed {
+	p := parsed(t, body)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	x := &fed{m: machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}})}
+	x.m.Begin(&x.e)
+	for out := append([]machine.Dispatch{}, x.e.Dispatch...); len(out) > 0; {
+		d := out[0]
+		out = out[1:]
+		x.e.Reset()
+		x.seq++
+		x.m.Apply(machine.Record{Seq: x.seq, Time: at, Result: &machine.Result{Call: d.Call, Attempt: 1, Body: filled(size)}}, at, &x.e)
+		if letGo {
+			machine.LetGo(x.m, 1<<20, never)
+		}
+		out = append(out, x.e.Dispatch...)
+		each(x)
+	}
+	require.True(t, x.m.Finished())
+	return x
+}
+
+// filled returns an object of some bytes.
+func filled(n int) []byte {
+	return append(append([]byte(`{"n":1,"text":"`), bytes.Repeat([]byte("x"), n-len(`{"n":1,"text":""}`))...), `"}`...)
+}
+
+// inMemory returns how many bytes lie in memory.
+func inMemory() int64 {
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
+
+// heldShapes are plans that return much more than anybody refers to.
+func heldShapes() map[string]string {
+	var scopes []string
+	for i := range 1000 {
+		after := ""
+		if i > 0 {
+			after = fmt.Sprintf(`"depends_on":["s%d"],`, i-1)
+		}
+		scopes = append(scopes, fmt.Sprintf(`{"id":"s%d",%s"plan":{"steps":[{"id":"a","tool":"t"},{"id":"b","tool":"t","arguments":{"n":"$ref:a.n"}},{"id":"c","tool":"t","arguments":{"n":"$ref:b.n"}}],"output":"$ref:c.n"}}`, i, after))
+	}
+	return map[string]string{
+		"loop":          `{"steps":[{"id":"l","tool":"t","arguments":{"n":"$last.n"},"repeat":{"max":9990}}],"output_steps":["l"]}`,
+		"loop of plans": `{"steps":[{"id":"l","repeat":{"max":2400},"arguments":{"n":"$last.n"},"plan":{"steps":[{"id":"a","tool":"t","arguments":{"n":"$input.n"}},{"id":"b","tool":"t","arguments":{"n":"$ref:a.n"}}],"output":{"n":"$ref:b.n"}}}],"output_steps":["l"]}`,
+		"scopes":        `{"steps":[` + strings.Join(scopes, ",") + `],"output":{"last":"$ref:s999"}}`,
+	}
+}
+
+// TestWhatARunHoldsIsFlat: however much the calls in iterations and sub-plans returned, a run that lets go of it holds a few
+// megabytes, and one that doesn't holds all.
+func TestWhatARunHoldsIsFlat(t *testing.T) {
+	for name, body := range heldShapes() {
+		t.Run(name, func(t *testing.T) {
+			const size = 20 << 10
+			most := func(letGo bool) (most, all int64) {
+				before := inMemory()
+				x := feed(t, body, size, letGo, func(x *fed) {
+					if all += size; x.seq%500 == 0 {
+						most = max(most, inMemory()-before)
+					}
+				})
+				runtime.KeepAlive(x)
+				return most, all
+			}
+			held, all := most(true)
+			t.Logf("%d MiB were returned, %d KiB were in memory at most", all>>20, held>>10)
+			require.Less(t, held, int64(12<<20))
+			whole, _ := most(false)
+			t.Logf("%d KiB where nothing is let go of", whole>>10)
+			require.Greater(t, whole, all*9/10)
+		})
+	}
+}
+
+// TestACollectedListIsKept: what a loop collects is derived as long as it is small enough for that, and read from the
+// records where it is larger: whoever let go of what, it is the same.
+func TestACollectedListIsKept(t *testing.T) {
+	body := `{"steps":[{"id":"l","tool":"t","repeat":{"max":%d,"collect":true}}],"output_steps":["l"]}`
+	few := feed(t, fmt.Sprintf(body, 12), 20<<10, false, func(x *fed) { machine.LetGo(x.m, 0, never) })
+	require.Zero(t, machine.Away(few.m), "the list has less than 256 KiB")
+	var list []json.RawMessage
+	require.NoError(t, json.Unmarshal(few.m.Value(0), &list))
+	require.Len(t, list, 12)
+}
+
+// TestRecordsAreAppliedOnceAllIsThere: a machine that is to compute its state anew, and has let go of values, asks for
+// nothing until it has them back, whatever it is told meanwhile.
+func TestRecordsAreAppliedOnceAllIsThere(t *testing.T) {
+	p := parsed(t, `{"steps":[{"id":"l","tool":"t","arguments":{"n":"$last.n"},"repeat":{"max":9}},{"id":"z","tool":"t"}],"output_steps":["l"]}`)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	m := machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}})
+	var e machine.Effects
+	record := func(token string, seq uint64) {
+		e.Reset()
+		c, there := m.Find(token)
+		require.True(t, there, token)
+		m.Apply(machine.Record{Seq: seq, Time: at, Result: &machine.Result{Call: c, Attempt: 1, Body: fmt.Appendf(nil, `{"n":%d}`, seq)}}, at, &e)
+	}
+	m.Begin(&e)
+	for n := range 5 {
+		record(fmt.Sprintf("l/=%d", n), uint64(10+n))
+	}
+	machine.LetGo(m, 0, never)
+	require.Len(t, machine.MissingOf(m, nil), 4, "all but the last, to which the next refers")
+	require.Equal(t, int64(4*len(`{"n":10}`)), machine.Away(m))
+	require.False(t, machine.Recalls(m))
+
+	record("z", 7) // which stands before all others
+	require.True(t, machine.Recalls(m))
+	asksNothing := func() {
+		t.Helper()
+		require.Empty(t, e.Dispatch)
+		require.Empty(t, e.Settled)
+		require.Nil(t, e.Stop)
+	}
+	asksNothing()
+	record("l/=5", 20)
+	asksNothing()
+	m.Tick(at.Add(1000*time.Hour), &e)
+	m.Outstanding(at, &e)
+	machine.Recall(m, at, &e)
+	asksNothing()
+	require.Zero(t, m.NextDeadline())
+	for _, res := range machine.MissingOf(m, nil) {
+		machine.GiveBack(m, res, fmt.Appendf(nil, `{"n":%d}`, 10+res.Call.Step-2))
+	}
+	machine.Recall(m, at, &e)
+	require.False(t, machine.Recalls(m))
+	require.Len(t, e.Dispatch, 1)
+	require.Equal(t, "l/=6", m.Token(e.Dispatch[0].Call))
+	require.Equal(t, `{"n":20}`, string(m.Origin(e.Dispatch[0].Call).Last.Value))
+	require.Zero(t, machine.Away(m))
+	require.NotZero(t, m.NextDeadline())
+}
