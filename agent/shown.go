@@ -77,6 +77,35 @@ func (f *Facts) Ready(name string, seen *Facts) (bound, answer json.RawMessage, 
 	return seen.bind(e), nil, nil
 }
 
+// BoundArgument is one that a planner does not see.
+type BoundArgument struct {
+	Name string
+	// Reference is what it refers to, as it was written; nil for a value. Moves says that calls may come between that change
+	// what is there.
+	Reference json.RawMessage
+	Moves     bool
+	// Value is what stands there as of these facts.
+	Value json.RawMessage
+}
+
+// Bound returns the arguments of an entry that its planner does not see.
+func (f *Facts) Bound(name string) (all []BoundArgument) {
+	e := f.Entry(name)
+	if e == nil || len(e.binds) == 0 {
+		return nil
+	}
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal(f.bind(e), &values) // bind wrote it
+	for _, b := range e.binds {
+		x := BoundArgument{Name: b.name, Value: values[b.name]}
+		if b.ref != nil {
+			x.Reference, x.Moves = b.raw, b.ref.word != ofInput
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
 // bind returns the arguments of an entry that its planner does not see; nil where there are none.
 func (f *Facts) bind(e *Entry) json.RawMessage {
 	if len(e.binds) == 0 {

@@ -1,6 +1,9 @@
 package orchestrator_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +86,31 @@ func TestAPersonApprovesOfRounds(t *testing.T) {
 	stands, err := s.client.Approve(ctx(t), second, client.Answer{})
 	require.NoError(t, err)
 	require.Equal(t, "bob", stands.By, "also once the run is over")
+}
+
+// TestWhoApprovesSeesWhatWouldRun: the tool that is called, and the arguments that the planner does not see, whatever the planner
+// calls them; that is what runs.
+func TestWhoApprovesSeesWhatWouldRun(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"e","tool":"tiny","arguments":{"name":"x"}},{"id":"p","plan":{"steps":[{"id":"in","tool":"tiny","depends_on":[]}]}},
+			{"id":"late","tool":"after","arguments":"{}","depends_on":["e"]}]}`,
+		`{"output":"done"}`)
+	s.agent("pays", "", `{"planner":{"tool":"planner","mode":"plan"},"approval":"plan","tools":[
+		{"tool":"echo","as":"tiny","bind":{"amount":1000000,"who":"$input.who"}},{"tool":"echo","as":"after","bind":{"long":"$input.long","state":"$state.x"}}]}`)
+	r := s.submit(`{"steps":[{"id":"a","tool":"pays","arguments":{"who":"ann","long":"`+strings.Repeat("x", 5000)+`"}}]}`, "tiny")
+	q := s.asksAboutRound("tiny", "a", 0)
+	digest := sha256.Sum256([]byte(`"` + strings.Repeat("x", 5000) + `"`))
+	require.JSONEq(t, `{"steps":[
+		{"id":"e","tool":"echo","arguments":{"name":"x","amount":1000000,"who":"ann"}},
+		{"id":"p","plan":{"steps":[{"id":"in","tool":"echo","depends_on":[],"arguments":{"amount":1000000,"who":"ann"}}]}},
+		{"id":"late","tool":"echo","depends_on":["e"],"arguments":{
+			"long":{"bound_to":"$input.long","bytes":5002,"sha256":"`+hex.EncodeToString(digest[:])+`"},"state":{"bound_to":"$state.x"}}}]}`, string(q.Plan))
+	_, err := s.client.Approve(ctx(t), q, client.Answer{By: "ann"})
+	require.NoError(t, err)
+	s.wait(r)
+	require.Contains(t, string(x.asked[1]["rounds"]), `"result":{"amount":1000000,"name":"x","who":"ann"}`)
 }
 
 // TestRoundsThatNobodyAnswers are refused, or approved of, as the agent says; of one below another each has its own say.

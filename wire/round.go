@@ -15,6 +15,9 @@ type Round struct {
 	Fragment json.RawMessage `json:"fragment,omitempty"`
 	// Tools are the tools of the names by which the fragment calls them, where these are others.
 	Tools map[string]string `json:"tools,omitempty"`
+	// Bound are the arguments that its planner does not see, by the paths of the calls and their names, for who approves of the
+	// round: a value, or {"bound_to", "bytes", "sha256"} of one that is not there yet or is long.
+	Bound map[string]map[string]json.RawMessage `json:"bound,omitempty"`
 	// Own are the names of the calls in it that the owner decides, and no tool.
 	Own []string `json:"own,omitempty"`
 	// Settled are the steps of it that have come to something already, by id.

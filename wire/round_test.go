@@ -18,6 +18,7 @@ func TestRoundForms(t *testing.T) {
 		"round": {
 			Fragment: json.RawMessage(`{"steps":[{"id":"find","tool":"look","arguments":{"q":"$ref:r0.a.title"}},{"id":"open","tool":"db"},{"id":"ship","tool":"ship"},{"id":"r0","tool":"r0"}]}`),
 			Tools:    map[string]string{"look": "search"}, Own: []string{"db"},
+			Bound:   map[string]map[string]json.RawMessage{"find": {"limit": json.RawMessage("3"), "user": json.RawMessage(`{"bound_to":"$state.user"}`)}},
 			Settled: map[string]wire.Settled{"open": {Result: json.RawMessage(`"opened"`)}, "ship": {Error: fault.New(fault.Locked, "call pay first")}},
 			Waits:   map[string][]string{"ship": {"find"}}, Rest: []string{"late"}, Earlier: map[string][]string{"r0": {"a"}}, Direct: []string{"find"},
 		},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/jsontape"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
@@ -67,6 +66,9 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 		delete(d.Settled, a.Calls[i].ID)
 	}
 	d.Earlier = l.referred(a, round)
+	if l.Definition.Approval != nil {
+		d.Bound = l.bound(round, x)
+	}
 	if p, _ := planOf(d, l.Templates); p != nil {
 		if problem := tooDeep(p, scope); problem != nil {
 			return &wire.Round{Problems: []fault.Problem{*problem}}, nil
@@ -172,21 +174,6 @@ func ran(id string, d *wire.Round) bool {
 // makesCalls reports whether a round makes calls: a value calls nothing.
 func makesCalls(p *plan.Plan, d *wire.Round) bool {
 	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return !s.Does().Value && ran(s.ID, d) })
-}
-
-// Shown returns what a person is shown of a round, as JSON: what of the fragment runs.
-func Shown(d *wire.Round) json.RawMessage {
-	members := map[string]json.RawMessage{}
-	var steps []json.RawMessage
-	if json.Unmarshal(d.Fragment, &members) != nil || json.Unmarshal(members["steps"], &steps) != nil {
-		return d.Fragment // nobody of ours wrote it
-	}
-	members["steps"], _ = jsontape.Marshal(slices.DeleteFunc(steps, func(raw json.RawMessage) bool { // it was read from JSON
-		var s struct{ ID string }
-		return json.Unmarshal(raw, &s) == nil && !ran(s.ID, d)
-	}))
-	out, _ := jsontape.Marshal(members)
-	return out
 }
 
 // mostTold is how many bytes of a round's problems the error of an agent may have.

@@ -11,6 +11,14 @@ var ofAgents = []mutant{
 		"internal/jsonmend/jsonmend.go", "shapeOf(mended).brackets != s.brackets {", "false {", "./internal/jsonmend", "Flaws",
 	},
 	{
+		"agent-round-shown-bound", "who approves of a round is not shown the arguments that its planner does not see",
+		"orchestrator/agents/decide.go", "	if l.Definition.Approval != nil {", "	if false {", "./orchestrator", "WhoApprovesSees",
+	},
+	{
+		"agent-round-shown-as", "who approves of a round is shown the tool by the planner's name",
+		"orchestrator/agents/shown.go", " && d.Tools[as] != \"\" {", " && false {", "./orchestrator", "WhoApprovesSees",
+	},
+	{
 		"answer-amid-words", "a plan that a planner speaks about is run",
 		"internal/jsonmend/jsonmend.go", "	case found == 1 && out.Flaw != None:", "	case false:", "./internal/jsonmend", "Flaws",
 	},
