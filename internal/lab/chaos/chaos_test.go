@@ -19,7 +19,7 @@ func brief(t *testing.T, seed int64) Settings {
 // TestBadDays is the short form of make chaos: a few seconds of some scenarios, on the loopback interface.
 func TestBadDays(t *testing.T) {
 	t.Parallel()
-	for _, s := range []Scenario{orchestratorKill, workerKill, natsKill, newerBeside, bombScenario(true)} {
+	for _, s := range []Scenario{orchestratorKill, workerKill, natsKill, newerBeside, livingToday, bombScenario(true)} {
 		t.Run(s.Name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()

@@ -17,7 +17,7 @@ import (
 
 // Violation is a promise that was broken.
 type Violation struct {
-	Invariant string `json:"invariant"` // I1 to I10
+	Invariant string `json:"invariant"` // I1 to I15
 	Run       string `json:"run,omitempty"`
 	Text      string `json:"text"`
 }
@@ -77,6 +77,9 @@ type runView struct {
 	records    []record          // of steps, told records and stops, of the last generation, in the ledger's order
 	decided    map[attemptKey]record
 	frozen     map[string]reference.Contract // what its start record says of its tools
+	// Of a living run: all records in the ledger's order, what its clients say, and what was sent.
+	story        []storied
+	livers, sent []Event
 }
 
 type attemptKey struct {
@@ -102,7 +105,7 @@ type checker struct {
 	rejected rejections
 }
 
-// Check verifies I1 to I10.
+// Check verifies I1 to I15.
 func Check(ev *Evidence) *Report {
 	c := &checker{ev: ev, report: &Report{Counts: map[string]int{}}, runs: map[runKey]*runView{}, rejected: ev.rejected()}
 	c.readEvents()
@@ -121,6 +124,7 @@ func Check(ev *Evidence) *Report {
 		c.checkTold(r)
 		c.checkExecutions(r)
 		c.checkDocument(r)
+		c.checkLiving(r)
 	}
 	c.checkSightings()
 	c.checkLoss()
@@ -174,7 +178,13 @@ func (c *checker) readEvents() {
 			r.outcomes = append(r.outcomes, e)
 		case evBegin, evEffect, evEnd:
 			r.executions = append(r.executions, e)
+		case evJoin, evAsk, evAmended, evQuestion, evAnswered, evForged:
+			r.livers = append(r.livers, e)
 		}
+	}
+	for _, e := range c.ev.Sent {
+		r := c.run(e.Tenant, e.Run)
+		r.sent = append(r.sent, e)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // checkExecutions is I3, I7 and, for what the tools could see, I10.
 func (c *checker) checkExecutions(r *runView) {
 	var p *reference.Plan
-	if r.work != nil && r.work.nested == nil {
+	if r.work != nil && r.work.nested == nil && r.work.living == nil && r.work.state == nil {
 		p, _ = reference.Parse(r.work.Plan)
 	}
 	began := map[string]map[string]int{} // by key: how often each attempt began
@@ -187,7 +187,7 @@ func (c *checker) checkSightings() {
 func (c *checker) cameBack(subject string) bool {
 	a, _, ok := subjects.ParseStep(subject)
 	if !ok || !slices.ContainsFunc(c.ev.Faults, func(f Fault) bool {
-		return slices.Contains([]string{natsKilled + isBack, leaderKilled + isBack, natsRestarted + isBack}, f.Kind)
+		return slices.Contains([]string{natsKilled + isBack, leaderKilled + isBack, natsRestarted + isBack, everythingKilled + isBack}, f.Kind)
 	}) {
 		return false
 	}

@@ -133,6 +133,9 @@ func (r *runView) has(token string) bool {
 	if r.work.nested != nil {
 		return r.nestedHas(token)
 	}
+	if r.work.living != nil || r.work.state != nil {
+		return true // what it has, amendments say, or the dialect makes of its calls
+	}
 	id, _, _ := subjects.SplitItem(token)
 	p, err := reference.Parse(r.work.Plan)
 	return err == nil && slices.ContainsFunc(p.Steps, func(s reference.PlanStep) bool { return s.ID == id })
@@ -154,6 +157,13 @@ func (c *checker) checkDocument(r *runView) {
 		c.count(sometimesExpired)
 	case r.work.Kind == kindLate:
 		c.count(sometimesInTime)
+	}
+	if r.work.living != nil {
+		return // checkLiving
+	}
+	if r.work.state != nil {
+		c.checkState(r)
+		return
 	}
 	if r.work.nested != nil {
 		c.checkNested(r)

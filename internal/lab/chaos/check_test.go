@@ -48,7 +48,7 @@ type forged struct {
 func forge(t *testing.T, e *Evidence) *forged {
 	f := *e
 	f.Events, f.Ledger, f.Seen, f.History = slices.Clone(e.Events), slices.Clone(e.Ledger), slices.Clone(e.Seen), slices.Clone(e.History)
-	f.Texts = maps.Clone(e.Texts)
+	f.Texts, f.Sent = maps.Clone(e.Texts), slices.Clone(e.Sent)
 	return &forged{&f, t}
 }
 
@@ -118,7 +118,7 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 	report := Check(ev)
 	require.Empty(t, report.Violations)
 	require.Equal(t, 32, report.Runs)
-	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems, sometimesNotTaken, sometimesTold, sometimesNested} {
+	for _, what := range []string{sometimesStrict, sometimesReplayed, sometimesConflict, sometimesAsked, sometimesSkipped, sometimesItems, sometimesNotTaken, sometimesTold, sometimesNested, sometimesFits} {
 		require.Positive(t, report.Counts[what], what)
 	}
 	// What was purged with its run says as much as what stands.
@@ -187,7 +187,7 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			d.Steps[i].Status = outcome.StepSkipped
 		}},
 		{"I2", "what the if of step", func(f *forged) {
-			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.Contains(e.Subject, ".told.") })
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.Contains(e.Subject, ".told.") && strings.HasSuffix(e.Subject, ".if") })
 			require.GreaterOrEqual(f.t, i, 0)
 			f.Ledger = append(f.Ledger, f.Ledger[i])
 		}},
@@ -213,6 +213,32 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			}
 			o.Results = slices.Clone(o.Results)
 			o.Results[0].JSON = []byte(`"other"`)
+		}},
+		{"I2", "whether what c", func(f *forged) { // of a large result
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.HasSuffix(e.Subject, ".state") })
+			require.GreaterOrEqual(f.t, i, 0)
+			f.Ledger = slices.Delete(f.Ledger, i, i+1)
+		}},
+		{"I6", "a record says of what c", func(f *forged) {
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.HasSuffix(e.Subject, ".state") })
+			require.GreaterOrEqual(f.t, i, 0)
+			says := `{"holds":true}`
+			if !strings.Contains(string(f.Ledger[i].Data), "error") {
+				says = `{"error":{"code":"state_invalid","message":"no"}}`
+			}
+			f.Ledger[i].Data = []byte(says)
+		}},
+		{"I3", "whether what it is called with fits", func(f *forged) {
+			run := f.event(func(e Event) bool {
+				return e.Kind == evBegin && strings.HasPrefix(e.Run, kindState) && WorkOf(e.Run).state.large[0]
+			}).Run
+			f.event(func(e Event) bool { return e.Kind == evBegin && e.Run == run && (e.Step == "u0" || e.Step == "r0") }).At = 1
+		}},
+		{"I6", "did not come to", func(f *forged) { f.doc(ofKind(kindState)).Steps[0].Status = outcome.StepSkipped }},
+		{"I6", "with something else than", func(f *forged) {
+			f.event(func(e Event) bool {
+				return e.Kind == evBegin && strings.HasPrefix(e.Run, kindState) && e.Step[0] != 'c'
+			}).Args = "other"
 		}},
 		{"I6", "a valid plan was rejected", func(f *forged) { f.doc(chain).Status = outcome.Rejected }},
 		{"I6", "told that a valid plan was rejected", func(f *forged) {

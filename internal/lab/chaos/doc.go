@@ -5,7 +5,7 @@
 // are flushed to the disk line by line. For power cuts and full disks a server's store lies on a block device of its
 // own, which needs root. A Scenario injects one kind of fault again and again; then everything is healed, the agents
 // finish what they began, and Check reads the logs, the ledger, the history, the dead letters and the step streams and
-// verifies the invariants I1 to I10.
+// verifies the invariants I1 to I15.
 //
 // Nothing is left to luck that can be computed: the plan of a run, what its tools do and what it must come to all
 // follow from the run's id (package reference makes and runs them), so a worker needs to be told nothing.

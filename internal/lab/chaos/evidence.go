@@ -28,8 +28,10 @@ type Evidence struct {
 	Expires bool
 	// Seen has every record as it was seen while the system ran, also those that are gone. Purged has those of them
 	// that went with their runs, where these stayed for long enough to be seen.
-	Seen    []Sighting
-	Purged  []kv.Entry
+	Seen   []Sighting
+	Purged []kv.Entry
+	// Sent are the steps of living runs as they were sent, as far as the harness was connected.
+	Sent    []Event
 	History []*outcome.Run
 	Dead    []*outcome.DeadLetter
 	// Pending are the subjects of step messages that are still there, AckPending the leases.
@@ -124,6 +126,7 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	w.collectSeen(e)
+	e.Sent = w.sent.all()
 	if w.opts.Grace >= time.Minute && !e.Kept {
 		if err := w.purging(ctx, e); err != nil {
 			return nil, err
@@ -309,5 +312,6 @@ func (e *Evidence) dropRecords(runs map[runKey]bool) {
 	e.Purged = slices.DeleteFunc(e.Purged, func(r kv.Entry) bool { return of(r.Subject) })
 	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
 	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })
+	e.Sent = slices.DeleteFunc(e.Sent, func(x Event) bool { return runs[runKey{x.Tenant, x.Run}] })
 	e.Dead = slices.DeleteFunc(e.Dead, func(d *outcome.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })
 }

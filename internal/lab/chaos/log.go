@@ -21,6 +21,17 @@ const (
 	evEffect  = "effect"  // it did what can't be undone
 	evEnd     = "end"     // it returns
 	evBare    = "bare"    // a message passed through JetStream without Stepjet
+
+	evSent = "sent" // a step of a living run was sent to its queue, as the harness saw it
+
+	// Of clients of living runs. Key is the label of an amendment, Step its scope, Revision the number that it has or would
+	// have.
+	evJoin     = "join"     // a client takes part in a run that another submitted
+	evAsk      = "ask"      // it is about to ask for an amendment
+	evAmended  = "amended"  // it was told what became of that; Code is empty where it is in force
+	evQuestion = "question" // it sees a question; Args is the digest of the arguments that it shows
+	evAnswered = "answered" // it was told what became of its answer; Status is what it said
+	evForged   = "forged"   // it answered with the digest of nothing; Code is what it was told
 )
 
 // Begins reports whether an event is the beginning of a call.
@@ -49,6 +60,7 @@ type Event struct {
 	Key        string `json:"key,omitempty"`
 	Args       string `json:"args,omitempty"`   // the digest of the arguments' value
 	Secret     string `json:"secret,omitempty"` // whose secret came along: a run, never the secret itself
+	Revision   int    `json:"revision,omitempty"`
 }
 
 // Log is a file of events. Add returns when the event is on the disk; events that wait together share one flush.

@@ -32,6 +32,7 @@ const (
 	roleBare         = "bare"
 	roleBomber       = "bomber"
 	roleLoop         = "loop"
+	roleLiving       = "living"
 )
 
 // Role is what one process does.
@@ -65,6 +66,9 @@ type Role struct {
 	Tenant   string
 	Reuse    int  // so many run ids are used again and again; 0: each once
 	Insist   bool // a run that takes long is submitted again, under its id: its plan may have been lost
+
+	// Client is the number of a client of living runs, from 0.
+	Client int
 
 	// Pause is how long the planner of a loop thinks.
 	Pause time.Duration
@@ -138,6 +142,8 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.agent(ctx, nc, log)
 	case roleBomber:
 		return r.bomber(ctx, nc, log)
+	case roleLiving:
+		return r.living(ctx, nc, log)
 	case roleLoop:
 		return r.loop(ctx, nc, log)
 	}

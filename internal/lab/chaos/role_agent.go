@@ -25,26 +25,34 @@ const insistAfter = 5 * time.Second
 
 // agent submits runs and waits for them, some at a time, until it is told to end; then it waits for those it has.
 func (r *Role) agent(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
-	events, err := OpenLog(r.Log, r.Name)
+	a, err := r.newAgent(ctx, nc, log)
 	if err != nil {
 		return err
 	}
-	var c *client.Client
-	for c == nil {
-		if c, err = client.New(ctx, nc, client.Config{Tenant: r.Tenant, Logger: log}); err != nil && ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(50 * time.Millisecond) // an orchestrator is still setting up
-	}
-	defer c.Close()
+	defer a.c.Close()
 	ready()
-	a := &agent{role: r, c: c, events: events}
 	var all sync.WaitGroup
 	for range max(r.Parallel, 1) {
 		all.Go(func() { a.submitAll(ctx) })
 	}
 	all.Wait()
 	return nil
+}
+
+// newAgent returns an agent once there is a Stepjet to submit to.
+func (r *Role) newAgent(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*agent, error) {
+	events, err := OpenLog(r.Log, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	var c *client.Client
+	for c == nil {
+		if c, err = client.New(ctx, nc, client.Config{Tenant: r.Tenant, Logger: log}); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		time.Sleep(50 * time.Millisecond) // an orchestrator is still setting up
+	}
+	return &agent{role: r, c: c, events: events}, nil
 }
 
 type agent struct {

@@ -213,7 +213,7 @@ func (h *Harm) heal(ctx context.Context) error {
 	if err := h.net.heal(); err != nil {
 		return err
 	}
-	for _, kind := range []string{"n", "o", "w"} {
+	for _, kind := range []string{"n", "o", "w", "l"} {
 		for i := 0; ; i++ {
 			p := h.part(node(kind, i))
 			if p == nil {
@@ -268,6 +268,6 @@ func Scenarios() []Scenario {
 		largeResults,
 		zombie, registryChange, rollback,
 		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade, upgradeByTheBook,
-		sealedBeside, planBombs, twoCells,
+		sealedBeside, livingRuns, planBombs, twoCells,
 	}
 }

@@ -18,6 +18,8 @@ const (
 	versionOld = "old"
 	// versionBefore is the source as it was at beforeCommit.
 	versionBefore = "before"
+	// versionFirst is the source as it was at firstCommit.
+	versionFirst = "first"
 	// versionUnsealed is the source as it was at unsealedCommit.
 	versionUnsealed = "unsealed"
 	// versionNewer is today's source, whose messages say a higher minor version and carry fields that today's don't
@@ -31,6 +33,9 @@ var oldCommit = past{commit: "64d9119", harness: "./internal/chaos/cmd"}
 
 // beforeCommit is what an upgrade by the documented procedure begins with, and goes back to. It moves on as oldCommit does.
 var beforeCommit = past{commit: "c98c035", harness: harness}
+
+// firstCommit is one that knows what runs need, and of the plan language nothing but its first version.
+var firstCommit = past{commit: "add7a183", harness: harness}
 
 // unsealedCommit is the last that knew nothing of sealed secrets.
 var unsealedCommit = past{commit: "57dfac7", harness: "./internal/chaos/cmd"}
@@ -59,6 +64,8 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 			err = buildOld(ctx, top, dir, program, oldCommit)
 		case versionBefore:
 			err = buildOld(ctx, top, dir, program, beforeCommit)
+		case versionFirst:
+			err = buildOld(ctx, top, dir, program, firstCommit)
 		case versionUnsealed:
 			err = buildOld(ctx, top, dir, program, unsealedCommit)
 		case versionNewer:
@@ -83,7 +90,7 @@ func buildOld(ctx context.Context, top, dir, program string, p past) error {
 	if _, err := output(ctx, tree, "tar", "-xf", archive); err != nil {
 		return err
 	}
-	_, err := output(ctx, tree, "go", "build", "-buildvcs=false", "-o", program, p.harness)
+	_, err := output(ctx, tree, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, p.harness)
 	return err
 }
 

@@ -36,12 +36,20 @@ type Work struct {
 	Kind string
 	reference.Case
 	nested *reference.Nested // of kindNest: its plan, and what it comes to
+	living *living           // of kindLiving
+	state  *stateful         // of kindState
 }
 
 // Call is what a tool does for an attempt.
 func (w *Work) Call(step, tool string, args []byte, attempt int) reference.Reply {
 	if w.nested != nil {
 		return w.nested.Call(step, tool, args, attempt)
+	}
+	if w.living != nil {
+		return w.living.Call(step, args, attempt)
+	}
+	if w.state != nil {
+		return w.state.Call(step)
 	}
 	return w.Case.Call(step, tool, args, attempt)
 }
@@ -82,6 +90,12 @@ func WorkOf(run string) *Work {
 		w.Case = chain(3, large(run), "")
 	case kindPoison:
 		w.Case = poison()
+	case kindState:
+		w.state = newStateful(rng, run)
+		w.Case = reference.Case{Plan: w.state.plan}
+	case kindLiving:
+		w.living = newLiving(rng, run)
+		w.Case = reference.Case{Plan: w.living.plan}
 	default:
 		return nil
 	}
@@ -233,6 +247,7 @@ func definitions() []*tool.Definition {
 	add("once_all", 1, 16, tool.FailFast, tool.AtMostOnce)
 	add("once_each", 1, 16, tool.PartialSuccess, tool.AtMostOnce)
 	add("poison", 1, 2, tool.FailFast, tool.AtLeastOnce)
+	add(liveTool, 3, 64, tool.FailFast, tool.AtLeastOnce)
 	return all
 }
 

@@ -30,6 +30,7 @@ type Shape struct {
 	Bare          int    // lanes of JetStream without Stepjet, to compare with
 	Parallel      int    // runs at a time of each agent; default 8
 	Runs          int    // of each agent; 0: until the faults are over
+	Living        int    // lanes of living runs; 0: there are no clients of such
 	Kinds         []string
 	Reuse         int  // run ids of each agent; 0: no id is used twice
 	Insist        bool // agents submit again what takes long
@@ -124,6 +125,7 @@ func (s Shape) withDefaults() Shape {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
 		if s.Version == "" { // what came before knows no conditions, and no plans within steps
 			s.Kinds[4], s.Kinds[7] = kindBranch, kindNest
+			s.Kinds = append(s.Kinds, kindState)
 		}
 	}
 	return s
@@ -158,6 +160,7 @@ type World struct {
 	nc    *nats.Conn
 	store *kv.Store
 	seen  *watch
+	sent  *sentWatch
 	later *laterWatch
 
 	memory string // what a scenario says of it
@@ -175,7 +178,7 @@ func newWorld(
 	w := &World{
 		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{},
 		lives: map[string]int{},
-		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, later: &laterWatch{has: map[string]bool{}},
+		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, sent: &sentWatch{}, later: &laterWatch{has: map[string]bool{}},
 	}
 	if err := w.startServers(ctx); err != nil {
 		return w, err
@@ -237,7 +240,23 @@ func (w *World) startAgents(ctx context.Context) error {
 			return err
 		}
 	}
+	for i, n := range w.livers() {
+		err := w.start(ctx, n, Role{Kind: roleLiving, Client: i, Parallel: w.opts.Living, Runs: w.opts.Runs, Tenant: w.tenants()[0]})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// livers are the nodes of the clients of living runs.
+func (w *World) livers() (nodes []string) {
+	for i := range livingClients {
+		if w.opts.Living > 0 {
+			nodes = append(nodes, node("l", i))
+		}
+	}
+	return nodes
 }
 
 func (w *World) tenants() (all []string) {

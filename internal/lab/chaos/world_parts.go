@@ -128,6 +128,11 @@ func (w *World) connect(ctx context.Context) error {
 	for shard := range w.store.Ledger.Shards() {
 		w.tasks.Go(func() { w.seen.follow(watching, w.store, shard) })
 	}
+	if w.opts.Living > 0 {
+		if err := w.sent.follow(nc); err != nil {
+			return err
+		}
+	}
 	if len(w.others) > 0 {
 		return w.later.follow(watching, w)
 	}
@@ -138,19 +143,37 @@ func (w *World) connect(ctx context.Context) error {
 // not.
 func (w *World) finish(ctx context.Context) (stuck []string, err error) {
 	until := time.Now().Add(w.opts.Heal)
-	var all sync.WaitGroup
-	var mu sync.Mutex
 	nodes := []string{herdNode}
 	for i := range w.opts.Agents {
 		nodes = append(nodes, node("a", i))
 	}
+	var others []string
+	if livers := w.livers(); len(livers) > 0 { // the first needs the others for the runs that it has begun
+		nodes, others = append(nodes, livers[0]), livers[1:]
+	}
+	stuck = slices.Sorted(slices.Values(append(w.endAll(nodes, until), w.endAll(others, until)...)))
+	for {
+		pending, leases, err := w.outstanding(ctx)
+		if err == nil && len(pending)+leases == 0 || !time.Now().Before(until.Add(5*time.Second)) {
+			return stuck, err
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return stuck, err
+		}
+	}
+}
+
+// endAll tells agents to end, and returns those that did not in time.
+func (w *World) endAll(nodes []string, until time.Time) (stuck []string) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
 	for _, n := range nodes {
 		p := w.part(n)
 		if p == nil {
 			continue
 		}
 		all.Go(func() {
-			if w.opts.Runs > 0 { // it ends by itself
+			if w.opts.Runs > 0 && p.role.Client == 0 { // it ends by itself
 				select {
 				case <-p.gone:
 					return
@@ -165,16 +188,7 @@ func (w *World) finish(ctx context.Context) (stuck []string, err error) {
 		})
 	}
 	all.Wait()
-	slices.Sort(stuck)
-	for {
-		pending, leases, err := w.outstanding(ctx)
-		if err == nil && len(pending)+leases == 0 || !time.Now().Before(until.Add(5*time.Second)) {
-			return stuck, err
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return stuck, err
-		}
-	}
+	return stuck
 }
 
 // close ends every process and removes the network.
