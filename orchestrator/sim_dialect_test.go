@@ -7,7 +7,9 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -22,6 +24,7 @@ func (w *world) speaksDialect() bool { return w.seed%7 == 2 }
 type spoken struct {
 	compiled []byte
 	numbers  map[string]bool // calls whose result has to be a number, by id
+	held     bool            // the state has a schema: what lies in a blob is held against it by a record, whatever it may be
 }
 
 // misfit is the message of the error of a call that returned something else than a number, as the machine words it.
@@ -38,11 +41,10 @@ func (x *truth) fits(step string, body []byte) bool {
 	return x.spoken == nil || !x.spoken.numbers[step] || len(body) == 0 || body[0] != '"' && body[0] != '{'
 }
 
-// newSpoken makes up a plan of the dialect: branches, alternatives, errors as data, and in worlds where all results are
-// small a schema.
+// newSpoken makes up a plan of the dialect: branches, alternatives, errors as data, and often a schema.
 func (w *world) newSpoken() []byte {
-	held := w.knobs.blobs == 0 && w.chance(2)
-	doc := spoken{numbers: map[string]bool{}}
+	held := w.chance(2)
+	doc := spoken{numbers: map[string]bool{}, held: held}
 	scripts := map[string]reference.Script{}
 	var calls []map[string]any
 	written := []string{"input.k"}
@@ -119,6 +121,59 @@ func (x *truth) misfits(step string, r *wire.Result) *fault.Error {
 	err := fault.New(fault.StateInvalid, "%s", misfit(r.Body))
 	err.Retryable = false
 	return err
+}
+
+// holdBack keeps the success of a call from the reference, where a record has to say whether it fits: its result lies in a
+// blob. What follows from it begins where that record stands.
+func (x *truth) holdBack(step string, r *wire.Result, d reference.Decided) bool {
+	if x.spoken == nil || !x.spoken.held || r.Handle == nil || x.fitting[step] != nil {
+		return false
+	}
+	if x.fitting == nil {
+		x.fitting = map[string]*reference.Decided{}
+	}
+	x.fitting[step] = &d
+	return true
+}
+
+// stopFitting takes note that what waits to be told whether its result fits is over with the run. What comes to its result
+// later is still told.
+func (x *truth) stopFitting() {
+	for step := range x.fitting {
+		if !x.told[step+" "+subjects.ToldState] {
+			if x.untold == nil {
+				x.untold = map[string]bool{}
+			}
+			x.untold[step] = true
+		}
+	}
+}
+
+// fitRecorded checks that whether a result fits the state is told once, of a call whose result lies in a blob, and as it
+// is.
+func (t *truths) fitRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	d, key := x.fitting[rec.Step], rec.Step+" "+rec.What
+	told := wire.ParseTold(e.Data)
+	switch {
+	case d == nil || x.start == nil || x.start.Rejected():
+		t.w.violate("I8", "a record of whether a result fits which nobody has to read: %s", e.Subject)
+		return
+	case x.told[key]:
+		t.w.violate("I2", "a second record of whether what %s returned fits", rec.Step)
+		return
+	case (told.Error == nil) != (d.Reply.Err == nil) || told.Error != nil && told.Error.Code != fault.StateInvalid:
+		t.w.violate("I6", "a record says of what %s returned: %v, and it is %v", rec.Step, told.Error, d.Reply.Err)
+	}
+	x.told[key] = true
+	t.w.stats["told by a record: "+rec.What]++
+	if told.Error != nil {
+		t.w.stats["told by a record that a result does not fit the state"]++
+	}
+	if x.untold[rec.Step] {
+		t.w.stats["told by a record whether a result fits, after the stop"]++
+		return
+	}
+	x.decided = append(x.decided, *d)
 }
 
 // behaviour is what the tools do, as the reference is to see it.

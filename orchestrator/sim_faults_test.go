@@ -373,7 +373,7 @@ func (w *world) quarrel() {
 		renamed := bytes.ReplaceAll(body, []byte("tool.0/x:y"), []byte(as))
 		w.truths.cases[plan.Digest(renamed)] = w.truths.cases[plan.Digest(body)]
 		if doc := w.truths.spoken[plan.Digest(body)]; doc != nil {
-			w.truths.spoken[plan.Digest(renamed)] = &spoken{bytes.ReplaceAll(doc.compiled, []byte("tool.0/x:y"), []byte(as)), doc.numbers}
+			w.truths.spoken[plan.Digest(renamed)] = &spoken{bytes.ReplaceAll(doc.compiled, []byte("tool.0/x:y"), []byte(as)), doc.numbers, doc.held}
 		}
 		if nested := w.truths.nested[plan.Digest(body)]; nested != nil {
 			w.truths.nested[plan.Digest(renamed)] = nested.Renamed("tool.0/x:y", as)

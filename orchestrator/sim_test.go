@@ -132,7 +132,7 @@ var sometimes = []string{
 	"a run that started before its tenant was declared", "a tenant was declared before the start of a run that was submitted before",
 	"a need recorded", "a run left alone for what it needs", "a run left alone for its conditions",
 	"crash between an evaluation and its record",
-	"told by a record: if", "told by a record: value", "told by a record: until", "an iteration after another", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
+	"told by a record: if", "told by a record: value", "told by a record: state", "told by a record that a result does not fit the state", "told by a record: until", "an iteration after another", "dispatch in language 2", "step not_taken in language 2", "step skipped in language 2",
 	"a question", "a void answer", "ended while somebody was asked", "dispatch that a person approved of, or need not",
 	"answer approve", "answer reject", "answer expire", "answer to what a step asks", "answer in the place of a tool", "answer with other arguments",
 	"a plan was asked for: approve", "a plan was asked for: reject", "a plan was asked for: expire", "an item was asked for", "all items were asked for",

@@ -59,7 +59,9 @@ type truth struct {
 	gen       uint64
 	submitted time.Time
 	body      []byte
-	spoken    *spoken // nil for a plan with steps
+	spoken    *spoken                       // nil for a plan with steps
+	untold    map[string]bool               // of those: what the run's stop came before
+	fitting   map[string]*reference.Decided // what waits to be told, or was, of calls whose results lie in blobs
 	digest    string
 	plan      *plan.Plan // nil where it isn't valid
 	start     *wire.Start
@@ -158,6 +160,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.checkFree(x)
 	case rec.Kind == subjects.StopKind:
 		x.stopped = true
+		x.stopFitting()
 		stop := wire.ParseStop(e.Data)
 		t.checkExpired(x, stop, e.Time)
 		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
@@ -172,6 +175,8 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.amendRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldApproval:
 		t.weighed(x, rec, e)
+	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldState:
+		t.fitRecorded(x, rec, e)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldUntil:
 		t.untilRecorded(x, rec)
 	case rec.Kind == subjects.ToldKind && rec.What == subjects.ToldOutput:
@@ -329,6 +334,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	}
 	if _, isItem, _ := x.plan.Find(a.Step); isItem && r.Error != nil && (r.Error.Hint != "" || owner && t.nested[x.digest] != nil) {
 		x.hinted = true
+	}
+	if w := wire.ParseResult(e.Header, e.Data); w.Error == nil && (r.Error == nil || bad != nil) && x.holdBack(a.Step, &r, d) {
+		return
 	}
 	x.decided = append(x.decided, d)
 }
