@@ -48,19 +48,14 @@ function row(l: Letter): [HTMLElement, () => void] {
   return [e, () => (now(), (at.textContent = ago(l.failed)))];
 }
 
-// several makes the calls of all letters that are shown again, one after the other. Whoever leaves in their middle finds
-// the others here; a call that was made before is found, and not made twice.
+// several makes the calls of all letters that are shown again, by one request: what was seen, not what came since. Whoever
+// leaves before it is answered leaves the server to it; a call that was made before is found, and not made twice.
 function several(letters: Letter[], refresh: () => Promise<void>) {
-  const made = signal(0);
-  const text = () => made() ? `${made()} of ${letters.length} calls were made.` : "For each, a new run calls its tool with exactly the same arguments. A letter goes once that has succeeded.";
+  const text = "For each, a new run calls its tool with exactly the same arguments. A letter goes once that has succeeded.";
   confirm(`Make ${count(letters.length, "call")} again?`, text, "Call them again", async () => {
-    const refused: Fault[] = [];
-    for (let i = 0; i < letters.length; i++) {
-      await ask("dead/retry", { key: letters[i].key, step: letters[i].step }).catch((e: Fault) => refused.push(e));
-      made.set(i + 1);
-    }
+    const { refused = [] } = await ask<{ called: number; refused?: { error: Fault }[] }>("dead/retry", { letters: letters.map(({ key, step }) => ({ key, step })) });
     await refresh();
-    if (refused.length) throw { ...refused[0], message: `${count(refused.length, "call")} could not be made. The first: ${refused[0].message}` };
+    if (refused.length) throw { ...refused[0].error, message: `${count(refused.length, "call")} could not be made. The first: ${refused[0].error.message}` };
   });
 }
 

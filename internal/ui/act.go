@@ -91,33 +91,3 @@ func (a acting) retry(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	return begun{subjects.NewRun(run.Tenant, again.ID()).Key(), again.ID()}, nil
 }
-
-// again makes the call of a dead letter again. The letter goes once that has succeeded; where this process ends before,
-// the next who makes the call finds what became of it.
-func (a acting) again(w http.ResponseWriter, r *http.Request) (any, error) {
-	var in struct {
-		Key  string `json:"key"`
-		Step string `json:"step"`
-	}
-	if err := readJSON(w, r, &in); err != nil {
-		return nil, err
-	}
-	run, err := named(r, in.Key)
-	if err != nil {
-		return nil, err
-	}
-	c, err := a.docs.actor(r.Context(), run.Tenant)
-	if err != nil {
-		return nil, err
-	}
-	letter, err := c.DeadLetter(r.Context(), run.Plain(), in.Step)
-	if err != nil {
-		return nil, err
-	}
-	called, err := c.RetryDead(r.Context(), letter, client.RetryDeadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	a.done.Go(func() { _, _ = c.SettleDead(a.life, letter, called) }) // what it came to, its run says
-	return begun{subjects.NewRun(run.Tenant, called.ID()).Key(), called.ID()}, nil
-}

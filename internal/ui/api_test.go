@@ -210,6 +210,28 @@ func TestWhatThePageDoes(t *testing.T) {
 	require.Eventually(t, func() bool { return get[sheet](w, "runs/"+called.Key).Status == "failed" }, patience, 10*time.Millisecond)
 	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", []byte(`{"key":"acme.nobody","step":"a"}`)), http.StatusNotFound)
 	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", []byte(`{"key":"x","step":"a"}`)), http.StatusBadRequest)
+
+	// Several in one request: each is made, and made once, though it is named twice.
+	type several struct {
+		Called  int
+		Refused []struct {
+			Key, Step string
+			Error     fault.Error
+		}
+	}
+	one := fmt.Sprintf(`{"key":%q,"step":%q}`, letter.Key, letter.Step)
+	answered := post[several](w, "dead/retry", `{"letters":[`+one+`,`+one+`,{"key":"acme.nobody","step":"a"},{"key":"x","step":"a"}]}`)
+	require.Equal(t, 2, answered.Called)
+	require.Len(t, answered.Refused, 2)
+	codes := map[string]fault.Code{}
+	for _, x := range answered.Refused {
+		codes[x.Key] = x.Error.Code
+	}
+	require.Equal(t, map[string]fault.Code{"acme.nobody": fault.NotFound, "x": fault.InvalidID}, codes)
+	require.Zero(t, post[several](w, "dead/retry", `{"letters":[]}`).Called)
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", fmt.Appendf(nil, `{"key":%q,"step":"a","letters":[]}`, letter.Key)), http.StatusUnprocessableEntity)
+	many := strings.TrimSuffix(strings.Repeat(one+",", 501), ",")
+	refused(w, w.request(http.MethodPost, "/api/v1/dead/retry", []byte(`{"letters":[`+many+`]}`)), http.StatusRequestEntityTooLarge)
 }
 
 // What runs hold is anybody's text: it comes as JSON that no browser takes for anything else, under a policy that lets

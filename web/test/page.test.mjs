@@ -454,10 +454,34 @@ test("the calls of all dead letters of a filter are made again, by keyboard alon
   await page.getByRole("button", { name: "Call these again …" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: `Make ${count} calls again?` }).waitFor();
+  const requests = [];
+  page.on("request", (r) => r.url().endsWith("dead/retry") && requests.push(JSON.parse(r.postData())));
   await page.getByRole("button", { name: "Call them again" }).focus();
   await page.keyboard.press("Enter");
   await page.locator("dialog").waitFor({ state: "detached" });
   await stack.until("runs?tenant=globex&q=dead%2Flapse", (l) => l.matched === 3);
+  assert.deepEqual(requests.map((r) => r.letters.length), [count], "one request");
+  assert.deepEqual(page.wrong, []);
+});
+
+test("what a step was called with is copied, as JSON, as a command and as a plan", async (t) => {
+  const page = await open(t, run("acme.order-1042") + "?step=charge");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const copied = async (name) => {
+    const b = page.locator(".drawer").getByRole("button", { name });
+    await b.click();
+    await page.locator(".drawer").getByRole("button", { name: "Copied" }).waitFor();
+    const text = await page.evaluate(() => navigator.clipboard.readText());
+    await b.waitFor(); // it has its name again
+    return text;
+  };
+  const detail = JSON.parse(await copied("Copy as JSON"));
+  assert.equal(detail.id, "charge");
+  assert.match(await copied("Copy command"), /^stepjet get order-1042 --tenant acme --step charge$/);
+  const plan = JSON.parse(await copied("Copy as one-step plan"));
+  assert.equal(plan.steps.length, 1);
+  assert.equal(plan.steps[0].tool, detail.tool);
+  await page.context().clearPermissions();
   assert.deepEqual(page.wrong, []);
 });
 
