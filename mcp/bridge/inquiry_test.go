@@ -25,6 +25,8 @@ type clerk struct {
 	mu    sync.Mutex
 	calls int
 	lost  bool // it has forgotten its state, once
+
+	declared string // what the last call said that its caller's user can be asked by
 }
 
 func (c *clerk) server() *mcp.Server {
@@ -47,6 +49,7 @@ func (c *clerk) call(r *mcp.CallToolRequest) (json.RawMessage, error) {
 	defer c.mu.Unlock()
 	c.calls++
 	declared, _ := json.Marshal(r.Params.Meta[mcp.MetaKeyClientCapabilities])
+	c.declared = string(declared)
 	said, _ := json.Marshal(r.Params.InputResponses)
 	form := func(field, kind string) string {
 		return fmt.Sprintf(`{"method":"elicitation/create","params":{"message":"Which %s?","requestedSchema":{"type":"object","properties":{%q:{"type":%q}},"required":[%q]}}}`, field, field, kind, field)
@@ -147,12 +150,15 @@ func TestAServerWantsToBeCalledAgain(t *testing.T) {
 // A file may say that a tool asks nobody: then nothing is declared, and what it asks is an error as of one that can't.
 func TestAToolThatMayNotAsk(t *testing.T) {
 	t.Parallel()
-	entry := webServer(t, (&clerk{}).server(), false, nil)
+	c := &clerk{}
+	entry := webServer(t, c.server(), false, nil)
 	entry["x-stepjet"] = map[string]any{"allow_private": true, "tools": map[string]any{"book": map[string]any{"x-orchestration": map[string]any{"asks": false}}}}
 	w := start(t, map[string]any{"web": entry})
 	f := w.fails("web_book", `{"name":"x"}`)
 	require.Equal(t, fault.ToolTerminal, f.Code)
 	require.Contains(t, f.Hint, "ask")
+	require.Equal(t, 1, c.calls)
+	require.NotContains(t, c.declared, "elicitation")
 }
 
 // A task that asks waits at its server: it is told what was said, and polled for again, by whichever worker.
@@ -166,6 +172,7 @@ func TestATaskAsks(t *testing.T) {
 	j.becomes(id, `{"status":"input_required","pollIntervalMs":1,"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"Which city?","requestedSchema":`+cityForm+`}}}`)
 	q := w.reply(run.ID(), 1, `{"city":"Kiel"}`)
 	require.Equal(t, "Which city?", q.Text)
+	require.NotContains(t, j.stands(id), "cancelled", "it waits for what is said")
 	w.eventually("the task is told", func() bool { return j.updated(id) == `{"a":{"action":"accept","content":{"city":"Kiel"}}}` })
 	j.becomes(id, jobDone)
 	end, err := run.Wait(w.ctx())

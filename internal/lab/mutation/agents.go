@@ -184,7 +184,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-summary-needed", "a planner is not asked where no summary was made",
-		"plan/called.go", "		Order(p, 0, 1)\n", "		Order(p, 0, 1)\n		p.Steps[0].Needs = append(p.Steps[0].Needs, 1)\n", "./machine", "Scenarios/agents",
+		"plan/called.go", "		Order(p, 0, 1)\n", "		Order(p, 0, 1)\n		p.Steps[0].Needs = append(p.Steps[0].Needs, Need{Steps: []int{1}, Data: true})\n", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
@@ -340,7 +340,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"token-forged", "what is told of another attempt than the one that is out reaches who watches",
-		"orchestrator/flight.go", "	if f == nil || f.attempt != of.Number {\n", "	if f == nil {\n", "./orchestrator", "WhatIsWritten",
+		"orchestrator/flight.go", " || !r.machine.Open(c, of.Number) {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil || f.attempt != of.Number {\n", " {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil {\n", "./orchestrator", "WhatIsWritten",
 	},
 	{
 		"token-torn", "what is written is told with half a letter at its end",
@@ -352,6 +352,6 @@ var ofAgents = []mutant{
 	},
 	{
 		"token-lost", "what nobody heard is let go of",
-		"worker/writing.go", "; heard && n > 0 {", "; n > 0 {", "./orchestrator", "WhatIsWritten",
+		"worker/writing.go", "; heard && n > 0 {", "; n > 0 {", "./orchestrator", "WhatNobodyHeard",
 	},
 }
