@@ -195,27 +195,21 @@ func (ag *agentry) answer(a subjects.Attempt, result []byte, r *run) {
 	})
 }
 
-// round records what the answer of a planner came to, once at a time. While an owner finds one out, another may record
-// it, and all that follows may come, up to the planner's next answer: then it goes on with that one.
+// round records what the answer of a planner came to, each once at a time. While an owner finds one out, another may record
+// it, and all that follows may come, up to the planner's next answer: that one waits for nothing.
 func (ag *agentry) round(r *run, of machine.Call) {
 	scope, waits := machine.RoundScope(r.machine, of)
 	its := r.agents
-	if !waits || its.deciding[of] {
+	if !waits || its.deciding[scope] {
 		return
 	}
-	its.deciding[of] = true
+	its.deciding[scope] = true
 	x, id, generation, a := ag.look(r, of, len(machine.Rounds(r.machine, of))-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() {
-			delete(its.deciding, of)
+			delete(its.deciding, scope)
 			x.found(its)
-			if r.phase != running {
-				return
-			}
-			if now, waits := machine.RoundScope(r.machine, of); waits && now != scope {
-				ag.round(r, of)
-			}
 		})
 		var d *wire.Round
 		l, err := x.read(ctx, ag.values)

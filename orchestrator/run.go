@@ -115,7 +115,7 @@ type agentsOf struct {
 	records   map[string]*wire.Round    // of rounds, by token
 	arguments map[machine.Call][]byte   // of calls in rounds, once the gate was asked
 	asking    map[machine.Dispatch]bool // the gate, or making the request of a planner
-	deciding  map[machine.Call]bool     // rounds, by their agents
+	deciding  map[string]bool           // rounds, by the tokens of their scopes
 	contracts map[string]*tool.Contract // of the tools that the run froze
 	past      map[string]*agents.Past   // what is left of rounds whose parts are stored, by the agents' tokens
 	whole     map[string]bool           // whose requests go out whole, since something else lies where a part belongs
@@ -166,7 +166,7 @@ func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[machine.Call]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
 		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{},
 	}
 }

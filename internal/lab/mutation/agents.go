@@ -339,6 +339,10 @@ var ofAgents = []mutant{
 		"machine/agent.go", "	case exceeded(each) && a.ending == nil &&", "	case false && a.ending == nil &&", "./machine", "Scenarios/agents",
 	},
 	{
+		"agent-late", "an owner that still finds out one round of an agent decides none of the next",
+		"orchestrator/agentry.go", "	if !waits || its.deciding[scope] {\n", "	if !waits || len(its.deciding) > 0 {\n", "./orchestrator", "AnOwnerThatIsLate",
+	},
+	{
 		"token-forged", "what is told of another attempt than the one that is out reaches who watches",
 		"orchestrator/flight.go", " || !r.machine.Open(c, of.Number) {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil || f.attempt != of.Number {\n", " {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil {\n", "./orchestrator", "WhatIsWritten",
 	},
