@@ -44,6 +44,7 @@ func (w *world) inParts(body []byte, nested *reference.Nested) []byte {
 	if w.proposes() {
 		w.forApproval(u)
 	}
+	w.withInner(u)
 	w.truths.parts[plan.Digest(u.Base)] = u
 	w.truths.nested[plan.Digest(u.Base)] = nested
 	return u.Base
@@ -51,14 +52,20 @@ func (w *world) inParts(body []byte, nested *reference.Nested) []byte {
 
 // simAmendments is what is known of the amendments of a run, and of who makes them.
 type simAmendments struct {
+	simRevisions
 	parts   *unfold.Unfolded
 	said    map[string]int // what was asked for, by digest: the part, or -1 for a rival's
-	stand   []string       // digests of the records, in the order of their numbers
 	done    int            // parts that stand
 	rivals  []string       // steps that they added
 	refused int            // how often the next part was
 	givenUp bool           // it will not come to the whole
-	made    map[int]string // what owners made of the records, by their numbers
+	inner   *simInner      // of a plan within it; nil for none
+}
+
+// simRevisions is what is known of the amendments of one scope.
+type simRevisions struct {
+	stand []string       // digests of the records, in the order of their numbers
+	made  map[int]string // what owners made of the records, by their numbers
 
 	proposals *simProposals // of a plan that was submitted for an approval; nil for any other
 }
@@ -69,7 +76,7 @@ func (t *truths) amendmentsFor(digest string) *simAmendments {
 	if u == nil {
 		return nil
 	}
-	return &simAmendments{parts: u, said: map[string]int{}, made: map[int]string{}, proposals: proposalsFor(u)}
+	return &simAmendments{parts: u, said: map[string]int{}, inner: innerOf(u), simRevisions: simRevisions{made: map[int]string{}, proposals: proposalsFor(u)}}
 }
 
 // amends lets somebody hand out the parts of a run's plan, until it is over.
@@ -80,6 +87,7 @@ func (w *world) amends(x *truth) {
 		}
 		if x.start != nil && !x.start.Rejected() {
 			w.amendNext(x)
+			w.amendInner(x)
 		}
 		w.amends(x)
 	})
@@ -96,26 +104,12 @@ func (w *world) amendNext(x *truth) {
 	}
 	if as.refused > 5 || as.givenUp { // a tool that nobody has, say: what is there may go on
 		as.givenUp, n = true, len(as.parts.Parts)-1
-		change = wire.Change{Discard: wire.Discard{Steps: []string{unfold.Gate}}, Close: true}
+		change = wire.Change{Discard: wire.Discard{Steps: as.gates()}, Close: true}
 	}
 	ask := func(part int, c wire.Change) {
 		r := wire.AmendRequest{Scope: subjects.RootScope, Revision: len(as.stand), Change: c, By: "ann"}
 		as.said[r.Digest()] = part
-		verb := as.proposals.verb(w.Rand, r.Digest())
-		body, err := r.Body()
-		if err != nil {
-			panic(err)
-		}
-		for range 1 + w.Intn(2) {
-			for _, o := range w.owners {
-				o.after(w.latency(), func() {
-					if x.gone { // who asks names the run alone: it would be for a plan that was submitted again since
-						return
-					}
-					o.svc.request(&nats.Msg{Subject: subjects.API(x.id, verb), Reply: amendedReply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
-				})
-			}
-		}
+		w.ask(x, &r, as.proposals, amendedReply)
 	}
 	if !w.healed && !as.givenUp && w.chance(4) {
 		id := fmt.Sprintf("RIVAL%d", len(as.stand))
@@ -126,11 +120,34 @@ func (w *world) amendNext(x *truth) {
 
 const amendedReply = "_INBOX.amended."
 
+// ask asks all owners for an amendment, once or twice.
+func (w *world) ask(x *truth, r *wire.AmendRequest, proposals *simProposals, reply string) {
+	verb := proposals.verb(w.Rand, r.Digest())
+	body, err := r.Body()
+	if err != nil {
+		panic(err)
+	}
+	for range 1 + w.Intn(2) {
+		for _, o := range w.owners {
+			o.after(w.latency(), func() {
+				if x.gone { // who asks names the run alone: it would be for a plan that was submitted again since
+					return
+				}
+				o.svc.request(&nats.Msg{Subject: subjects.API(x.id, verb), Reply: reply + x.id.ID + "." + strconv.FormatUint(x.gen, 10), Data: body})
+			})
+		}
+	}
+}
+
 // amendRecorded checks that the amendments of a run are those that somebody asked for, each number once.
 func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	a, as := wire.ParseAmend(e.Data), x.amendments
 	if as == nil || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "an amendment that nobody asked for: %s", e.Subject)
+		return
+	}
+	if rec.Step == innerScope {
+		t.innerRecorded(x, rec, e, a)
 		return
 	}
 	part, asked := as.said[a.Digest]
@@ -158,6 +175,7 @@ func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	}
 	t.w.stats["an amendment"]++
 	as.done = part + 1
+	as.endInner()
 }
 
 // amendAnswered looks at the answer to a request for an amendment.
@@ -226,42 +244,56 @@ func (o *orch) amendedAlike(l *loop) {
 		if x == nil || x.amendments == nil || r.machine == nil || !machine.Settled(r.machine) {
 			continue
 		}
-		for i, a := range r.machine.Amendments() {
-			if i < len(x.amendments.stand) {
-				o.madeOf(x, a)
+		number := map[string]int{}
+		for _, a := range r.machine.Amendments() {
+			i := number[a.Scope]
+			number[a.Scope]++
+			revisions := &x.amendments.simRevisions
+			if a.Scope == innerScope {
+				revisions = &x.amendments.inner.simRevisions
 			}
-			if a.Waits() {
-				continue // what it comes to is not known yet
-			}
-			made := fmt.Sprintf("%s %v %d", a.Digest, a.Stale(), a.Steps())
-			before, known := x.amendments.made[i+1]
-			switch {
-			case a.Revision != i+1:
-				o.w.violate("I11", "%s takes revision %d of %s for the one after %d", o.name, a.Revision, x.id.ID, i)
-			case known && before != made:
-				o.w.violate("I11", "%s makes of revision %d of %s: %s, and another made: %s", o.name, a.Revision, x.id.ID, made, before)
-			case known:
-				o.w.stats["an amendment was read by another owner, or again"]++
-			case i >= len(x.amendments.stand) || a.Digest != x.amendments.stand[i]:
-				o.w.violate("I11", "%s has a revision %d of %s that is not in the ledger", o.name, a.Revision, x.id.ID)
-			}
-			x.amendments.made[i+1] = made
+			o.amendmentAlike(x, revisions, i, a)
 		}
 	}
 }
 
+// amendmentAlike is amendedAlike for one amendment, which an owner has read as the one after i others of its scope.
+func (o *orch) amendmentAlike(x *truth, revisions *simRevisions, i int, a *machine.Amendment) {
+	if i < len(revisions.stand) {
+		o.madeOf(x, revisions, a)
+	}
+	if a.Waits() {
+		return // what it comes to is not known yet
+	}
+	made := fmt.Sprintf("%s %v %d", a.Digest, a.Stale(), a.Steps())
+	before, known := revisions.made[i+1]
+	switch {
+	case a.Revision != i+1:
+		o.w.violate("I11", "%s takes revision %d of %s in %s for the one after %d", o.name, a.Revision, a.Scope, x.id.ID, i)
+	case known && before != made:
+		o.w.violate("I11", "%s makes of revision %d of %s in %s: %s, and another made: %s", o.name, a.Revision, a.Scope, x.id.ID, made, before)
+	case known:
+		o.w.stats["an amendment was read by another owner, or again"]++
+	case i >= len(revisions.stand) || a.Digest != revisions.stand[i]:
+		o.w.violate("I11", "%s has a revision %d of %s in %s that is not in the ledger", o.name, a.Revision, a.Scope, x.id.ID)
+	}
+	revisions.made[i+1] = made
+}
+
 // checkI12: what was discarded before it was ready never ran.
 func (t *truths) checkI12(x *truth, doc *outcome.Run) {
-	for i := range doc.Steps {
-		st := &doc.Steps[i]
-		if !st.Discarded || !st.Ready.IsZero() || st.Status == outcome.StepSucceeded {
-			continue
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		if !st.Discarded || !st.Ready.IsZero() || st.Status == outcome.StepSucceeded || st.ID == innerScope {
+			return
 		}
 		t.w.stats["a step was discarded before it was ready"]++
+		if strings.HasPrefix(st.ID, innerScope+"/") {
+			t.w.stats["a step of a plan within another was discarded before it was ready"]++
+		}
 		if len(x.out[st.ID])+x.effects[st.ID] > 0 {
 			t.w.violate("I12", "step %s was discarded while it waited, and was dispatched", st.ID)
 		}
-	}
+	})
 }
 
 // wholeOf is the plan of a run that comes in parts, with all steps that it may ever have.

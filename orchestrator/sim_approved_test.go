@@ -109,12 +109,18 @@ func (as *simAmendments) recount(x *truth) {
 			as.rivals = append(as.rivals, slices.Sorted(maps.Keys(as.proposals.added[n]))...)
 		}
 	}
+	as.inner.froze(x)
+	as.endInner()
 }
 
 // proposalAnswered takes note of an answer about an approved plan or an amendment of it; false for any other.
 func (t *truths) proposalAnswered(x *truth, rec subjects.Record, e *kv.Entry) bool {
-	if x.amendments == nil || x.amendments.proposals == nil || rec.Step != subjects.RootScope {
+	if x.amendments == nil || x.amendments.proposals == nil || rec.Step != subjects.RootScope && rec.Step != innerScope {
 		return false
+	}
+	if rec.Step == innerScope {
+		t.innerAnswered(x, rec, e)
+		return true
 	}
 	ps, a := x.amendments.proposals, wire.ParseAnswer(e.Data)
 	before := slices.Clone(ps.States)
@@ -147,6 +153,10 @@ func (t *truths) checkProposed(x *truth, token string) {
 	}
 	ps := x.amendments.proposals
 	segments, _ := subjects.ParseStepToken(token)
+	if len(segments) > 1 && segments[0].Name == innerScope {
+		ps, segments = x.amendments.inner.proposals, segments[1:]
+		t.w.stats["dispatch of what an amendment of a plan within an approved one has, or that plan itself"]++
+	}
 	if id := segments[0].Name; !ps.base[id] && !ps.approves(id) {
 		t.w.violate("I13", "%s was dispatched, of whose amendment nobody has approved", token)
 	}
@@ -164,7 +174,7 @@ func (ps *simProposals) approves(id string) bool {
 
 // answerProposal lets somebody answer about an approved plan, or an amendment of it; false for any other question.
 func (w *world) answerProposal(q *outcome.Question, x *truth, say func(wire.Answer)) bool {
-	if x == nil || x.amendments == nil || x.amendments.proposals == nil || q.Step != subjects.RootScope {
+	if x == nil || x.amendments == nil || x.amendments.proposals == nil || q.Step != subjects.RootScope && q.Step != innerScope {
 		return false
 	}
 	yes := wire.Answer{Digest: q.Digest, Decision: wire.Approve, By: "ann"}
@@ -196,8 +206,8 @@ func (w *world) answerProposal(q *outcome.Question, x *truth, say func(wire.Answ
 }
 
 // madeOf compares what an owner makes of an amendment with what the records say.
-func (o *orch) madeOf(x *truth, a *machine.Amendment) {
-	ps := x.amendments.proposals
+func (o *orch) madeOf(x *truth, revisions *simRevisions, a *machine.Amendment) {
+	ps := revisions.proposals
 	if ps == nil {
 		return
 	}
@@ -211,6 +221,9 @@ func (o *orch) madeOf(x *truth, a *machine.Amendment) {
 func (o *orch) approveUntold(l *loop) {
 	for _, r := range l.runs.oldestFirst(func(r *run) bool { return r.phase == running && !r.busy }) {
 		q := r.machine.Question(machine.Call{Step: machine.ThePlan})
+		if o.w.bug == approveInnerUntold {
+			q = askedInner(r)
+		}
 		if q == nil || q.Amendment == nil || !o.w.chance(10) {
 			continue
 		}

@@ -50,6 +50,8 @@ const (
 	amendUntold
 	loseAmendments
 	approveUntold
+	approveInnerUntold
+	takeInnerForApproved
 	takeForApproved
 	askEarlier
 	loseRounds
@@ -98,6 +100,9 @@ var bugs = map[bug]string{
 	otherRounds:        "follow another record of a round than the one that stands",
 	takeForApproved:    "take an amendment that waits for one that was approved",
 	askEarlier:         "take the entry of an earlier question for that of a later one",
+
+	approveInnerUntold:   "follow an amendment of a plan within an approved one that nobody approved of",
+	takeInnerForApproved: "take an amendment of a plan within an approved one for one that needs no approval",
 }
 
 // sabotage does wrong, after a turn of a loop, what no answer of the world can make it do wrong.
@@ -108,7 +113,7 @@ func (o *orch) sabotage(l *loop) {
 	case amendUntold:
 		o.amendUntold(l)
 		return
-	case approveUntold:
+	case approveUntold, approveInnerUntold:
 		o.approveUntold(l)
 		return
 	case leakSlots:
@@ -146,6 +151,8 @@ func (w *world) spoil(e kv.Entry) *kv.Entry {
 	case rec.Kind == subjects.RoundKind:
 		return w.spoilRound(e)
 	case w.bug == takeForApproved && rec.Kind == subjects.AmendKind:
+		e = takenForApproved(e)
+	case w.bug == takeInnerForApproved && rec.Kind == subjects.AmendKind && rec.Step == innerScope:
 		e = takenForApproved(e)
 	case w.bug == loseAmendments && rec.Kind == subjects.AmendKind && w.chance(20):
 		return nil

@@ -145,6 +145,7 @@ func (x *truth) stopFitting() {
 				x.untold = map[string]bool{}
 			}
 			x.untold[step] = true
+			x.hinted = true // it has an attempt, of which the reference is told nothing
 		}
 	}
 }

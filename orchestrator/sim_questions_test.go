@@ -106,7 +106,7 @@ func (s *simStore) PurgeQuestion(_ context.Context, key string, upTo uint64) err
 func (w *world) people() {
 	w.at(20*time.Millisecond+w.upTo(300*time.Millisecond), func() {
 		for _, key := range slices.Sorted(maps.Keys(w.questions.entries)) {
-			if q := w.questions.entries[key].doc; q.Step != unfold.Gate && w.chance(2) {
+			if q := w.questions.entries[key].doc; q.Step != unfold.Gate && q.Step != innerScope+"/g" && w.chance(2) {
 				w.answer(q)
 			}
 		}

@@ -418,6 +418,7 @@ func (t *truths) published(subject string, body []byte) {
 func (t *truths) answered(m *nats.Msg) {
 	t.checkI10(m.Subject, m.Data)
 	t.amendAnswered(m)
+	t.innerTold(m)
 	if t.sayAnswered(m) {
 		return
 	}

@@ -187,7 +187,9 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			d.Steps[i].Status = outcome.StepSkipped
 		}},
 		{"I2", "what the if of step", func(f *forged) {
-			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool { return strings.Contains(e.Subject, ".told.") && strings.HasSuffix(e.Subject, ".if") })
+			i := slices.IndexFunc(f.Ledger, func(e kv.Entry) bool {
+				return strings.Contains(e.Subject, ".told.") && strings.HasSuffix(e.Subject, ".if")
+			})
 			require.GreaterOrEqual(f.t, i, 0)
 			f.Ledger = append(f.Ledger, f.Ledger[i])
 		}},

@@ -184,7 +184,7 @@ func (x *liverRun) change(c *liveChange) bool {
 			continue
 		case code == fault.Overtaken, code == fault.Rejected:
 			x.at[c.scope] = max(now.Revision, ask.Revision+1)
-		case passes(code):
+		case passes(code), code == fault.InvalidID: // the step whose plan it is has not begun
 			again = true
 		}
 		if again {

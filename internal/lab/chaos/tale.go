@@ -154,7 +154,8 @@ func (t *tale) amended(x storied) error {
 	a := &taleAmend{Amend: wire.ParseAmend(x.data), scope: x.rec.Step, number: x.rec.Number, expected: len(scope.numbers) + 1, became: becameNothing}
 	t.amends, scope.numbers = append(t.amends, a), append(scope.numbers, a)
 	if t.r.work.living.approved && !a.Approved {
-		return nil
+		_, err := t.adds(a) // what can't be made here nobody is asked about
+		return err
 	}
 	return t.counts(a, x.at)
 }
@@ -199,25 +200,37 @@ func (t *tale) answered(x storied) error {
 	return nil
 }
 
-// counts lets an amendment do what it says at this place, or nothing.
-func (t *tale) counts(a *taleAmend, at time.Time) error {
+// adds returns what an amendment adds at this place, and takes it for stale where it can't.
+func (t *tale) adds(a *taleAmend) (added []*taleStep, err error) {
 	scope := t.scopes[a.scope]
-	var added []*taleStep
 	for _, raw := range a.Add {
 		s, err := readTaleStep(raw)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.added = a
 		old := scope.steps[s.ID]
 		if old != nil && !(a.discards(s.ID) && old.discarded == nil && t.waits(a.scope, old)) {
 			a.became = becameStale
-			return nil
+			return nil, nil
 		}
 		if old != nil {
 			s.before = append(old.before, old)
 		}
 		added = append(added, s)
+	}
+	return added, nil
+}
+
+// counts lets an amendment do what it says at this place, or nothing.
+func (t *tale) counts(a *taleAmend, at time.Time) error {
+	if a.became == becameStale {
+		return nil
+	}
+	scope := t.scopes[a.scope]
+	added, err := t.adds(a)
+	if err != nil || a.became == becameStale {
+		return err
 	}
 	a.became, a.inForceAt = becameInForce, at
 	for _, id := range a.Discard.Steps {

@@ -29,6 +29,9 @@ type Proposals struct {
 // NewProposals returns those of a plan about which somebody is asked.
 func NewProposals(approves bool) *Proposals { return &Proposals{Approves: approves, number: 1} }
 
+// NewProposalsWithin returns those of a plan within one that was approved of: of itself nobody is asked.
+func NewProposalsWithin(approves bool) *Proposals { return &Proposals{Approves: approves, begun: true} }
+
 // Amend takes the record of the next amendment. approved is whether nobody is to be asked about it.
 func (p *Proposals) Amend(approved bool) {
 	state := AmendmentWaits
