@@ -260,6 +260,24 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 	require.Equal(t, []string{"a"}, details.Began)
 }
 
+// TestTextThatIsSilentKeepsNothingOpen: of a run whose text doesn't come any more no client asks that it wait, so it goes on
+// with what it has. It is looked at what is asked for, so that one that waits for ever is found out at once.
+func TestTextThatIsSilentKeepsNothingOpen(t *testing.T) {
+	t.Parallel()
+	ctx, c, _ := streams(t)
+	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "silent"}, OpenFor: time.Second})
+	a.write(`{"steps":[` + keep("a", ""))
+	a.sees("a")
+	var doc *outcome.Run
+	require.Eventually(t, func() bool {
+		var err error
+		doc, err = c.Get(ctx, "silent")
+		return err == nil && (doc.Revision > 3 || doc.Status != outcome.Running)
+	}, patience, 20*time.Millisecond)
+	require.LessOrEqual(t, doc.Revision, 3, "what came at last may keep it open once, and its owner closes it")
+	require.Equal(t, outcome.Succeeded, doc.Status)
+}
+
 // TestTextThatComesKeepsItsRunOpen: while a long step is written, of which nothing can be sent, the run waits for longer than
 // it would by itself.
 func TestTextThatComesKeepsItsRunOpen(t *testing.T) {

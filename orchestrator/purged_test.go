@@ -100,6 +100,31 @@ func TestRunsGoOnAfterTheirStepsWerePurged(t *testing.T) {
 	}
 }
 
+// TestWhatTheStreamHadBeforeIsLookedFor: a step that the stream takes for one that it has, since it had one of that id, and
+// which is gone, is sent again soon. Nobody waits for the sweep, which here never comes; a program that does is found out
+// in half a minute.
+func TestWhatTheStreamHadBeforeIsLookedFor(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *orchestrator.Config) { c.SweepEvery = time.Hour })
+	r := s.submit(`{"steps":[{"id":"a","tool":"gate"},{"id":"b","tool":"echo","depends_on":["a"]}]}`, "had")
+	<-s.tools.begun
+	js, err := jetstream.New(s.nc)
+	require.NoError(t, err)
+	b := s.attemptOf(r.ID(), r.Generation(), "echo", "b", 1)
+	was := &nats.Msg{Subject: subjects.Scheduled(b, 0), Header: nats.Header{jetstream.MsgIDHeader: {b.MessageID()}}}
+	ack, err := js.PublishMsg(ctx(t), was)
+	require.NoError(t, err)
+	stream, err := js.Stream(ctx(t), ack.Stream)
+	require.NoError(t, err)
+	require.NoError(t, stream.DeleteMsg(ctx(t), ack.Sequence))
+	close(s.tools.gate)
+	soon, cancel := context.WithTimeout(ctx(t), 30*time.Second)
+	defer cancel()
+	o, err := r.Wait(soon)
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, o.Status, string(o.JSON()))
+}
+
 // TestLookingAfterStepsIsCheap: however many steps there are, they cost one request a second.
 func TestLookingAfterStepsIsCheap(t *testing.T) {
 	t.Parallel()

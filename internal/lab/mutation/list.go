@@ -148,7 +148,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"known-is-there", "an attempt that its stream has had before counts as being there",
-		"orchestrator/dispatcher.go", "		case err == nil && f != nil && f.seq.Load() == 0:", "		case err == nil && f != nil && false:", "./orchestrator", "TestRunsGoOnAfter",
+		"orchestrator/dispatcher.go", "		case err == nil && f != nil && f.seq.Load() == 0:", "		case err == nil && f != nil && false:", "./orchestrator", "TestWhatTheStreamHadBefore",
 	},
 	{
 		"blind-sweep", "the sweep sends again what is not pending, without looking for a record",
@@ -525,7 +525,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"stream-kept-for-ever", "a run is kept open though no text comes any more",
-		"client/stream_away.go", "	s.comes = false\n", "", "./client", "RunsThatEndMeanwhile",
+		"client/stream_away.go", "	s.comes = false\n", "", "./client", "TextThatIsSilent",
 	},
 	{
 		"another-is-meant", "what is asked of a run that is over is done to the next of its id",
