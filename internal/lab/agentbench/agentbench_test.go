@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // TestMain lets the test binary be the processes that are started, and killed.
@@ -138,9 +139,9 @@ func TestWordsRaceWithTheEnd(t *testing.T) {
 func TestRepetitionsAreSeen(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "calls.jsonl")
-	log, err := chaos.OpenLog(file, "w1")
+	log, err := journal.Open(file, "w1")
 	require.NoError(t, err)
-	begin := chaos.Event{Kind: "begin", Run: "r", Step: "agent/=0/=plan", Tool: chaos.LoopPlanner, Attempt: 1}
+	begin := journal.Event{Kind: "begin", Run: "r", Step: "agent/=0/=plan", Tool: chaos.LoopPlanner, Attempt: 1}
 	log.Add(begin)
 	log.Add(begin)
 	log.Close()

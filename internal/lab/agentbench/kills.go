@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // measureKills kills orchestrators and workers before and after everything that they do for a round, two of each kind at
@@ -168,7 +169,7 @@ func measureOwners(ctx context.Context, env Env, scale float64, stamp bench.Stam
 
 // goOn measures for each kill how long the agent stood still that did so longest: from the kill to its next call.
 func (s *siege) goOn(c *Calls, kills []time.Time) error {
-	events, err := chaos.ReadLog(s.log)
+	events, err := journal.Read(s.log)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -245,13 +246,13 @@ type Calls struct {
 
 // judge reads the log and the ledger.
 func (s *siege) judge(c *Calls) error {
-	events, err := chaos.ReadLog(s.log)
+	events, err := journal.Read(s.log)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun := map[string][]chaos.Event{}
+	begun := map[string][]journal.Event{}
 	for _, e := range events {
 		if e.Begins() {
 			key := callKey(e.Run, e.Step, e.Attempt)

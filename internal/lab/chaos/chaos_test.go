@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 func brief(t *testing.T, seed int64) Settings {
@@ -37,18 +39,18 @@ func TestBadDays(t *testing.T) {
 func TestLogsAreReadBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
-	l, err := OpenLog(path, "w1.1")
+	l, err := journal.Open(path, "w1.1")
 	require.NoError(t, err)
-	l.Add(Event{Kind: evBegin, Run: "random-1"})
-	l.Add(Event{Kind: evEnd, Run: "random-1", Code: "tool_failed: no"})
-	_, err = l.file.WriteString(`{"ev":"cut o`)
+	l.Add(journal.Event{Kind: journal.Begin, Run: "random-1"})
+	l.Add(journal.Event{Kind: journal.End, Run: "random-1", Code: "tool_failed: no"})
+	_, err = l.Write([]byte(`{"ev":"cut o`))
 	require.NoError(t, err)
-	events, err := ReadLog(path)
+	events, err := journal.Read(path)
 	require.NoError(t, err)
 	require.Len(t, events, 2)
 	require.Equal(t, "w1.1", events[0].Who)
 	require.GreaterOrEqual(t, events[1].At, events[0].At)
-	none, err := ReadLog(path + ".absent")
+	none, err := journal.Read(path + ".absent")
 	require.NoError(t, err)
 	require.Empty(t, none)
 }

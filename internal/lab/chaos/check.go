@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
+	"github.com/stepjet/stepjet/internal/lab/living"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -69,17 +71,17 @@ type runView struct {
 	work       *Work
 	submits    map[string]bool // digests of the plans sent
 	accepted   bool
-	outcomes   []Event
-	executions []Event // begin, effect and end
+	outcomes   []journal.Event
+	executions []journal.Event // begin, effect and end
 	doc        *outcome.Run
 	plans      map[uint64]string // digests of the plan records, by generation
 	standing   map[uint64]bool   // of them, those that are there at the end
 	records    []record          // of steps, told records and stops, of the last generation, in the ledger's order
 	decided    map[attemptKey]record
 	frozen     map[string]reference.Contract // what its start record says of its tools
-	// Of a living run: all records in the ledger's order, what its clients say, and what was sent.
-	story        []storied
-	livers, sent []Event
+	// What clients of a living run say, what was sent, and all its records in the ledger's order.
+	story        []living.Record // of runs whose records living reads
+	livers, sent []journal.Event
 }
 
 type attemptKey struct {
@@ -163,22 +165,22 @@ func (c *checker) sorted() []*runView {
 
 func (c *checker) readEvents() {
 	for _, e := range c.ev.Events {
-		if e.Kind == evBare {
+		if e.Kind == journal.Bare {
 			continue
 		}
 		r := c.run(e.Tenant, e.Run)
 		switch e.Kind {
-		case evSubmit:
+		case journal.Submit:
 			r.submits[e.Digest] = true
-		case evAccept:
+		case journal.Accept:
 			c.accept(r, e)
-		case evRefuse:
+		case journal.Refuse:
 			c.refuse(r, e)
-		case evOutcome:
+		case journal.Outcome:
 			r.outcomes = append(r.outcomes, e)
-		case evBegin, evEffect, evEnd:
+		case journal.Begin, journal.Effect, journal.End:
 			r.executions = append(r.executions, e)
-		case evJoin, evAsk, evAmended, evQuestion, evAnswered, evForged:
+		case journal.Join, journal.Ask, journal.Amended, journal.Question, journal.Answered, journal.Forged:
 			r.livers = append(r.livers, e)
 		}
 	}
@@ -188,7 +190,7 @@ func (c *checker) readEvents() {
 	}
 }
 
-func (c *checker) accept(r *runView, e Event) {
+func (c *checker) accept(r *runView, e journal.Event) {
 	if r.work == nil || e.Digest != plan.Digest(r.work.Plan) {
 		c.violation("I1", r, "another plan was accepted under the same id")
 		return
@@ -199,7 +201,7 @@ func (c *checker) accept(r *runView, e Event) {
 	r.accepted = true
 }
 
-func (c *checker) refuse(r *runView, e Event) {
+func (c *checker) refuse(r *runView, e journal.Event) {
 	switch {
 	case e.Code == string(fault.Conflict) && r.work != nil && e.Digest != plan.Digest(r.work.Plan):
 		c.count(sometimesConflict)
@@ -208,4 +210,36 @@ func (c *checker) refuse(r *runView, e Event) {
 	default:
 		c.count(sometimesBarrier)
 	}
+}
+
+// judge lets what checks living runs say what it finds of one.
+type judge struct {
+	*checker
+	r *runView
+}
+
+// Violation notes one.
+func (j judge) Violation(invariant, format string, args ...any) {
+	j.violation(invariant, j.r, format, args...)
+}
+
+// Count counts what was looked at.
+func (j judge) Count(what string) { j.count(what) }
+
+// checkLiving is I11 to I15 of runs that are changed while they go on, and what is promised of states with a schema.
+func (c *checker) checkLiving(r *runView) {
+	if r.doc == nil || r.work == nil || r.doc.Outcome == nil || r.work.living == nil && r.work.state == nil {
+		return
+	}
+	known := &living.Run{Plan: r.work.living, Doc: r.doc, Story: r.story, Clients: r.livers, Calls: slices.Clone(r.sent), Disturbed: r.disturbed()}
+	for _, e := range r.executions {
+		if e.Kind == journal.Begin {
+			known.Calls = append(known.Calls, e)
+		}
+	}
+	if r.work.state != nil {
+		r.work.state.Check(known, judge{c, r})
+		return
+	}
+	known.Check(judge{c, r})
 }

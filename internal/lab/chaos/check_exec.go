@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -17,7 +18,7 @@ func (c *checker) checkExecutions(r *runView) {
 	}
 	began := map[string]map[string]int{} // by key: how often each attempt began
 	for _, e := range r.executions {
-		if e.Kind == evBegin {
+		if e.Kind == journal.Begin {
 			c.report.Executions++
 			if began[e.Key] == nil {
 				began[e.Key] = map[string]int{}
@@ -47,7 +48,7 @@ func (c *checker) countZombies(r *runView) {
 	}
 	for _, e := range r.executions {
 		for gen, at := range first {
-			if e.Kind == evEnd && gen > e.Generation && at < e.At {
+			if e.Kind == journal.End && gen > e.Generation && at < e.At {
 				c.count(sometimesZombie)
 				break
 			}
@@ -72,7 +73,7 @@ func (c *checker) checkRepeated(r *runView, began map[string]map[string]int) {
 }
 
 // checkKnown is I7: whatever had an effect belongs to an attempt that is decided, of a generation that existed.
-func (c *checker) checkKnown(r *runView, e Event) {
+func (c *checker) checkKnown(r *runView, e journal.Event) {
 	if e.Key != fmt.Sprintf("%s/%s/%d/%s", e.Tenant, subjects.Encode(e.Run), e.Generation, e.Step) {
 		c.violation("I7", r, "step %s was given the key %s", e.Step, e.Key)
 	}
@@ -81,21 +82,21 @@ func (c *checker) checkKnown(r *runView, e Event) {
 		c.violation("I7", r, "step %s was executed for generation %d, which is not there", e.Step, e.Generation)
 		return
 	}
-	if !planned || r.doc == nil || e.Kind == evBegin {
+	if !planned || r.doc == nil || e.Kind == journal.Begin {
 		return
 	}
 	x, decided := r.decided[attemptKey{e.Generation, e.Step, e.Attempt}]
 	switch {
 	case !decided:
 		c.violation("I7", r, "attempt %d of step %s had an effect, and no record decides it", e.Attempt, e.Step)
-	case e.Kind == evEnd && !strings.HasPrefix(e.Code, "given up") && x.result.Worker != e.Who:
+	case e.Kind == journal.End && !strings.HasPrefix(e.Code, "given up") && x.result.Worker != e.Who:
 		c.count(sometimesLate)
 	}
 }
 
 // checkDependencies is I3: when a step begins, all that it depends on is recorded, and what isn't optional is a
 // success.
-func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
+func (c *checker) checkDependencies(r *runView, p *reference.Plan, e journal.Event) {
 	if p == nil || r.plans[e.Generation] == "" {
 		return
 	}
@@ -126,7 +127,7 @@ func (c *checker) checkDependencies(r *runView, p *reference.Plan, e Event) {
 }
 
 // checkBegun is I3 in language 2: when a step begins, the records of then let it begin, as the reference reads them.
-func (c *checker) checkBegun(r *runView, step string, e Event) {
+func (c *checker) checkBegun(r *runView, step string, e journal.Event) {
 	contracts := r.work.Contracts
 	if r.frozen != nil {
 		contracts = r.frozen
@@ -142,7 +143,7 @@ func (c *checker) checkBegun(r *runView, step string, e Event) {
 }
 
 // checkItems is I3 for a dependency with a for_each: none of its items is decided after what needs it has begun.
-func (c *checker) checkItems(r *runView, dep reference.PlanStep, e Event) {
+func (c *checker) checkItems(r *runView, dep reference.PlanStep, e journal.Event) {
 	if !dep.ForEach {
 		return
 	}

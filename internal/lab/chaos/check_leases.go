@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // moment is where the number of a tool's leases changes.
@@ -41,16 +43,16 @@ func (c *checker) leases() map[string][]moment {
 		who, key          string
 		attempt, delivery int
 	}
-	open := map[execution]Event{}
+	open := map[execution]journal.Event{}
 	all := map[string][]moment{}
-	for _, e := range slices.SortedFunc(slices.Values(c.ev.Events), func(a, b Event) int {
+	for _, e := range slices.SortedFunc(slices.Values(c.ev.Events), func(a, b journal.Event) int {
 		return cmp.Compare(a.At, b.At)
 	}) {
 		x := execution{e.Who, e.Key, e.Attempt, e.Delivery}
 		switch e.Kind {
-		case evBegin:
+		case journal.Begin:
 			open[x] = e
-		case evEnd:
+		case journal.End:
 			b, ok := open[x]
 			if !ok {
 				continue
@@ -67,7 +69,7 @@ func (c *checker) leases() map[string][]moment {
 const settling = time.Second
 
 // leasedUntil returns the time up to which an execution surely held its lease.
-func (c *checker) leasedUntil(begin Event, end int64) int64 {
+func (c *checker) leasedUntil(begin journal.Event, end int64) int64 {
 	for _, f := range c.ev.Faults {
 		at := f.At.UnixNano()
 		switch hit := slices.Contains(f.Workers, "*") || slices.Contains(f.Workers, begin.Who); {

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/living"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
@@ -47,8 +48,8 @@ func (c *checker) readLedger() {
 
 func (c *checker) readRecord(r *runView, rec subjects.Record, e kv.Entry, purged bool) {
 	one := record{rec: rec, at: e.Time, purged: purged}
-	if r.work != nil && r.work.living != nil {
-		r.story = append(r.story, storied{rec: rec, at: e.Time, header: e.Header, data: e.Data})
+	if r.work != nil && (r.work.living != nil || r.work.state != nil) {
+		r.story = append(r.story, living.Record{Record: rec, Time: e.Time, Header: e.Header, Data: e.Data})
 	}
 	switch rec.Kind {
 	case subjects.PlanKind:

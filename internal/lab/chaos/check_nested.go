@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -107,7 +108,7 @@ func (c *checker) checkNestedArguments(r *runView, all map[string]*reference.Res
 	}
 	for _, e := range r.executions {
 		args := want[e.Step] // nil beside an item that failed: the reference takes one after the other
-		if e.Kind == evBegin && args != nil && valueDigest(args) != e.Args {
+		if e.Kind == journal.Begin && args != nil && valueDigest(args) != e.Args {
 			c.violation("I6", r, "step %s was called with other arguments than the reference has", e.Step)
 		}
 	}

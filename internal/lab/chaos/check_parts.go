@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -71,7 +72,7 @@ func (c *checker) checkSkipped(r *runView) {
 // checkArguments is I6 for what the tools were given.
 func (c *checker) checkArguments(r *runView, want *reference.Result) {
 	for _, e := range r.executions {
-		if e.Kind != evBegin {
+		if e.Kind != journal.Begin {
 			continue
 		}
 		id, item, isItem := subjects.SplitItem(e.Step)

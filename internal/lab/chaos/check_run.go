@@ -36,7 +36,7 @@ func (c *checker) checkOutcome(r *runView) {
 		case o.Code != "":
 			c.violation("I9", r, "its agent gave up waiting: %s", o.Code)
 		case r.doc == nil || r.doc.Outcome == nil || c.ev.Expires: // it may have been the run before
-		case o.rejects() && o.Generation < r.doc.Generation: // and another end took its place
+		case rejects(&o) && o.Generation < r.doc.Generation: // and another end took its place
 			c.violation("I6", r, "its agent was told that a valid plan was rejected")
 		case o.Digest != digest(r.doc.Outcome.JSON()):
 			c.violation("I1", r, "its agent was told another outcome (%s) than the history holds (%s)", o.Status, r.doc.Status)
@@ -158,12 +158,8 @@ func (c *checker) checkDocument(r *runView) {
 	case r.work.Kind == kindLate:
 		c.count(sometimesInTime)
 	}
-	if r.work.living != nil {
+	if r.work.living != nil || r.work.state != nil {
 		return // checkLiving
-	}
-	if r.work.state != nil {
-		c.checkState(r)
-		return
 	}
 	if r.work.nested != nil {
 		c.checkNested(r)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/plan"
@@ -75,7 +76,7 @@ func TestWhatDoesNotFitTheStateHasFailed(t *testing.T) {
 			continue
 		}
 		require.Equal(t, string(fault.StateInvalid), decided[0].Reply.Err.Code)
-		l.c.checkBegun(l.r, "s1", Event{Step: "s1", Generation: 1, At: 4})
+		l.c.checkBegun(l.r, "s1", journal.Event{Step: "s1", Generation: 1, At: 4})
 		require.Len(t, l.c.report.Violations, 1, "s1 began, and can't have")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -19,7 +20,7 @@ import (
 
 // Evidence is all that Check looks at.
 type Evidence struct {
-	Events []Event
+	Events []journal.Event
 	Faults []Fault
 	// Ledger has the records that stand at the end, in the ledger's order. Kept says that no run has been purged yet.
 	Ledger []kv.Entry
@@ -31,7 +32,7 @@ type Evidence struct {
 	Seen   []Sighting
 	Purged []kv.Entry
 	// Sent are the steps of living runs as they were sent, as far as the harness was connected.
-	Sent    []Event
+	Sent    []journal.Event
 	History []*outcome.Run
 	Dead    []*outcome.DeadLetter
 	// Pending are the subjects of step messages that are still there, AckPending the leases.
@@ -126,7 +127,7 @@ func (w *World) collect(ctx context.Context) (*Evidence, error) {
 		}
 	}
 	w.collectSeen(e)
-	e.Sent = w.sent.all()
+	e.Sent = w.sent.All()
 	if w.opts.Grace >= time.Minute && !e.Kept {
 		if err := w.purging(ctx, e); err != nil {
 			return nil, err
@@ -227,7 +228,7 @@ func (w *World) collectFiles(e *Evidence) error {
 		return err
 	}
 	for _, path := range logs {
-		events, err := ReadLog(path)
+		events, err := journal.Read(path)
 		if err != nil {
 			return err
 		}
@@ -295,7 +296,7 @@ func (w *World) outstanding(ctx context.Context) (pending []string, leases int, 
 
 // forget leaves out everything about some runs.
 func (e *Evidence) forget(runs map[runKey]bool) {
-	e.Events = slices.DeleteFunc(e.Events, func(x Event) bool { return runs[runKey{x.Tenant, x.Run}] })
+	e.Events = slices.DeleteFunc(e.Events, func(x journal.Event) bool { return runs[runKey{x.Tenant, x.Run}] })
 	e.dropRecords(runs)
 }
 
@@ -312,6 +313,6 @@ func (e *Evidence) dropRecords(runs map[runKey]bool) {
 	e.Purged = slices.DeleteFunc(e.Purged, func(r kv.Entry) bool { return of(r.Subject) })
 	e.Seen = slices.DeleteFunc(e.Seen, func(s Sighting) bool { return of(s.Subject) })
 	e.History = slices.DeleteFunc(e.History, func(d *outcome.Run) bool { return runs[runKey{d.Tenant, d.Run}] })
-	e.Sent = slices.DeleteFunc(e.Sent, func(x Event) bool { return runs[runKey{x.Tenant, x.Run}] })
+	e.Sent = slices.DeleteFunc(e.Sent, func(x journal.Event) bool { return runs[runKey{x.Tenant, x.Run}] })
 	e.Dead = slices.DeleteFunc(e.Dead, func(d *outcome.DeadLetter) bool { return runs[runKey{d.Tenant, d.Run}] })
 }

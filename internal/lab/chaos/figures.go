@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 type figure func(e *Evidence, r *Report) string
@@ -29,7 +31,7 @@ func duplicates(_ *Evidence, r *Report) string {
 func attempts(e *Evidence, r *Report) string {
 	steps, most := map[string]int{}, 0
 	for _, x := range e.Events {
-		if x.Kind == evBegin {
+		if x.Kind == journal.Begin {
 			steps[x.Key]++
 			most = max(most, steps[x.Key])
 		}
@@ -57,7 +59,7 @@ func lost(_ *Evidence, r *Report) string {
 func begins(e *Evidence) []int64 {
 	var all []int64
 	for _, x := range e.Events {
-		if x.Kind == evBegin {
+		if x.Kind == journal.Begin {
 			all = append(all, x.At)
 		}
 	}
@@ -120,7 +122,7 @@ func quantiles(spans []time.Duration) string {
 
 // stalls gives, for each fault of a kind, the longest silence of any one run that was under way: from its last sign of
 // life (or the fault, if that came later) to the next.
-func stalls(e *Evidence, kind string) []time.Duration { return stallsOf(e, kind, evBegin, "") }
+func stalls(e *Evidence, kind string) []time.Duration { return stallsOf(e, kind, journal.Begin, "") }
 
 // stallsOf is stalls of the runs of one kind. Of those whose steps are all quick and succeed, every silence is an
 // outage; others are silent as well while a retry waits for its time.
@@ -172,6 +174,6 @@ func worstOf(byRun map[string][]int64, from, until int64) (worst int64) {
 func compared(kind, before string) figure {
 	return func(e *Evidence, _ *Report) string {
 		return before + fmt.Sprintf("the slowest run went on after %s, bare JetStream after %s", quantiles(stalls(e, kind)),
-			quantiles(stallsOf(e, kind, evBare, "")))
+			quantiles(stallsOf(e, kind, journal.Bare, "")))
 	}
 }

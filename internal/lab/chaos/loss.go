@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -42,7 +43,7 @@ func (e *Evidence) rejected() rejections {
 		}
 	}
 	for _, x := range e.Events {
-		if k := (runKey{x.Tenant, x.Run}); x.rejects() && x.Generation < last[k] {
+		if k := (runKey{x.Tenant, x.Run}); rejects(&x) && x.Generation < last[k] {
 			add(k, x.Generation)
 		}
 	}
@@ -50,7 +51,9 @@ func (e *Evidence) rejected() rejections {
 }
 
 // rejects reports whether an agent was told that its plan was rejected.
-func (x Event) rejects() bool { return x.Kind == evOutcome && x.Status == string(outcome.Rejected) }
+func rejects(x *journal.Event) bool {
+	return x.Kind == journal.Outcome && x.Status == string(outcome.Rejected)
+}
 
 // ofRejected reports whether a record is the plan or the start of a plan that was rejected.
 func (all rejections) ofRejected(s Sighting) bool {
@@ -89,12 +92,12 @@ func (e *Evidence) loss() (l Loss) {
 	for _, x := range e.Events {
 		k := runKey{x.Tenant, x.Run}
 		switch at, ok := planned[k]; {
-		case x.Kind == evAccept:
+		case x.Kind == journal.Accept:
 			if l.Accepted++; (!ok || at > x.At) && !rejected[k][x.Generation] {
 				l.Plans = append(l.Plans, k)
 			}
-		case x.Kind == evOutcome && x.Code == "":
-			if l.Told++; told[k] != x.Digest && !(x.rejects() && x.Generation < last[k]) {
+		case x.Kind == journal.Outcome && x.Code == "":
+			if l.Told++; told[k] != x.Digest && !(rejects(&x) && x.Generation < last[k]) {
 				l.Outcomes = append(l.Outcomes, k)
 			}
 		}

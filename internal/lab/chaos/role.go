@@ -143,7 +143,7 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 	case roleBomber:
 		return r.bomber(ctx, nc, log)
 	case roleLiving:
-		return r.living(ctx, nc, log)
+		return r.lives(ctx, nc, log)
 	case roleLoop:
 		return r.loop(ctx, nc, log)
 	}

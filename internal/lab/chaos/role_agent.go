@@ -13,6 +13,8 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
+	"github.com/stepjet/stepjet/internal/lab/living"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -41,7 +43,7 @@ func (r *Role) agent(ctx context.Context, nc *nats.Conn, log *slog.Logger) error
 
 // newAgent returns an agent once there is a Stepjet to submit to.
 func (r *Role) newAgent(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*agent, error) {
-	events, err := OpenLog(r.Log, r.Name)
+	events, err := journal.Open(r.Log, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func (r *Role) newAgent(ctx context.Context, nc *nats.Conn, log *slog.Logger) (*
 type agent struct {
 	role   *Role
 	c      *client.Client
-	events *Log
+	events *journal.Log
 	count  atomic.Int64
 }
 
@@ -106,21 +108,41 @@ func (a *agent) one(run string, n int) {
 	}
 }
 
+// lives plays a client of living runs.
+func (r *Role) lives(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
+	past, err := journal.Read(r.Log)
+	if err != nil {
+		return err
+	}
+	a, err := r.newAgent(ctx, nc, log)
+	if err != nil {
+		return err
+	}
+	defer a.c.Close()
+	ready()
+	l := &living.Client{
+		Client: a.c, Number: r.Client, Lanes: r.Parallel, Runs: r.Runs, Events: a.events, Past: past, Submit: a.submit,
+		Of: func(run string) *living.Plan { return WorkOf(run).living }, Wait: func(r *client.Run) { a.wait(r) },
+	}
+	l.Run(ctx)
+	return nil
+}
+
 // submit logs what it is about to send, and what came of it.
 func (a *agent) submit(ctx context.Context, run string, body []byte) (*client.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, agentPatience)
 	defer cancel()
-	e := Event{Kind: evSubmit, Run: run, Tenant: a.c.Tenant(), Digest: plan.Digest(body)}
+	e := journal.Event{Kind: journal.Submit, Run: run, Tenant: a.c.Tenant(), Digest: plan.Digest(body)}
 	a.events.Add(e)
 	secret, err := wire.NewContext(map[string]string{secretKey: secretOf(a.c.Tenant(), run)}, secretKey)
 	must(err)
 	r, err := a.c.Submit(ctx, body, client.SubmitOptions{Run: run, Context: wire.RunContext{All: secret}})
 	if err != nil {
-		e.Kind, e.Code = evRefuse, string(fault.CodeOf(err))
+		e.Kind, e.Code = journal.Refuse, string(fault.CodeOf(err))
 		a.events.Add(e)
 		return nil, err
 	}
-	e.Kind, e.Generation = evAccept, r.Generation()
+	e.Kind, e.Generation = journal.Accept, r.Generation()
 	a.events.Add(e)
 	return r, nil
 }
@@ -138,10 +160,10 @@ func (a *agent) wait(r *client.Run) (done bool) {
 	case err != nil && a.role.Insist:
 		return false
 	case err != nil:
-		a.events.Add(Event{Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Code: string(fault.CodeOf(err))})
+		a.events.Add(journal.Event{Kind: journal.Outcome, Run: r.ID(), Tenant: a.c.Tenant(), Code: string(fault.CodeOf(err))})
 	default:
-		a.events.Add(Event{
-			Kind: evOutcome, Run: r.ID(), Tenant: a.c.Tenant(), Generation: o.Generation, Status: string(o.Status),
+		a.events.Add(journal.Event{
+			Kind: journal.Outcome, Run: r.ID(), Tenant: a.c.Tenant(), Generation: o.Generation, Status: string(o.Status),
 			Digest: digest(o.JSON()),
 		})
 	}
@@ -159,5 +181,5 @@ func (a *agent) cancel(run string) {
 	if err := a.c.Cancel(ctx, run, a.role.Name); err != nil {
 		code = string(fault.CodeOf(err))
 	}
-	a.events.Add(Event{Kind: evCancel, Run: run, Tenant: a.c.Tenant(), Code: code})
+	a.events.Add(journal.Event{Kind: journal.Cancel, Run: run, Tenant: a.c.Tenant(), Code: code})
 }

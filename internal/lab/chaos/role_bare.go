@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -19,7 +20,7 @@ import (
 // Each lane is a work queue of its own, kept as often as Stepjet's streams; a message is published, acknowledged,
 // pulled and acknowledged, one after the other, by a client that gives each request half a second and asks again.
 func (r *Role) bare(ctx context.Context, log *slog.Logger) error {
-	events, err := OpenLog(r.Log, r.Name)
+	events, err := journal.Open(r.Log, r.Name)
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ type lane struct {
 	name   string
 	nc     *nats.Conn
 	js     jetstream.JetStream
-	events *Log
+	events *journal.Log
 }
 
 func (l *lane) make(ctx context.Context, replicas int) (err error) {
@@ -90,7 +91,7 @@ func (l *lane) run(ctx context.Context) {
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
-		l.events.Add(Event{Kind: evBare, Run: l.name})
+		l.events.Add(journal.Event{Kind: journal.Bare, Run: l.name})
 		time.Sleep(50 * time.Millisecond)
 	}
 }

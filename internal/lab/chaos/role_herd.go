@@ -11,12 +11,13 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // herd is many clients, each with a connection of its own. They all come back when their server does, and each submits
 // a run at that moment and waits for it. When it is told to end it waits for those it has.
 func (r *Role) herd(ctx context.Context, log *slog.Logger) error {
-	events, err := OpenLog(r.Log, r.Name)
+	events, err := journal.Open(r.Log, r.Name)
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (r *Role) herd(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-func (r *Role) member(ctx context.Context, i int, events *Log, runs *sync.WaitGroup, log *slog.Logger) error {
+func (r *Role) member(ctx context.Context, i int, events *journal.Log, runs *sync.WaitGroup, log *slog.Logger) error {
 	back := make(chan struct{}, 1)
 	nc, err := nats.Connect(r.URL, nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond),
 		nats.ReconnectJitter(200*time.Millisecond, 0),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
@@ -51,11 +52,11 @@ func LoopPoints() (orchestrators, workers []Point) {
 
 // loop hosts a planner and a tool, which note their calls.
 func (r *Role) loop(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
-	events, err := OpenLog(r.Log, r.Name)
+	events, err := journal.Open(r.Log, r.Name)
 	if err != nil {
 		return err
 	}
-	events.unflushed = true // only processes are killed here, and the machine keeps what they wrote
+	events.Unflushed = true // only processes are killed here, and the machine keeps what they wrote
 	w, err := worker.New(nc, worker.Config{Name: r.Name, MaxDeliveries: r.MaxDeliveries, Logger: log})
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (r *Role) loop(ctx context.Context, nc *nats.Conn, log *slog.Logger) error 
 func (h *host) noted(next worker.Handler, pause time.Duration) worker.Handler {
 	return func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 		info, _ := worker.InfoFrom(ctx)
-		e := Event{Kind: evBegin, Run: info.Run, Step: info.Step, Tool: info.Tool, Attempt: info.Attempt, Delivery: info.Delivery, Key: info.Key}
+		e := journal.Event{Kind: journal.Begin, Run: info.Run, Step: info.Step, Tool: info.Tool, Attempt: info.Attempt, Delivery: info.Delivery, Key: info.Key}
 		h.events.Add(e)
 		h.mayDie(false)
 		select {
@@ -89,7 +90,7 @@ func (h *host) noted(next worker.Handler, pause time.Duration) worker.Handler {
 		}
 		out, err := next(ctx, args)
 		h.mayDie(true)
-		e.Kind = evEnd
+		e.Kind = journal.End
 		h.events.Add(e)
 		return out, err
 	}

@@ -11,13 +11,14 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/worker"
 )
 
 // worker hosts all tools. Each call is logged as it begins, when it has its effect (the line in the log is the effect)
 // and when it ends.
 func (r *Role) worker(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
-	events, err := OpenLog(r.Log, r.Name)
+	events, err := journal.Open(r.Log, r.Name)
 	if err != nil {
 		return err
 	}
@@ -41,15 +42,15 @@ func (r *Role) worker(ctx context.Context, nc *nats.Conn, log *slog.Logger) erro
 }
 
 type host struct {
-	events *Log
+	events *journal.Log
 	die    *Point
 	calls  atomic.Int64
 }
 
 func (h *host) call(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 	info, _ := worker.InfoFrom(ctx)
-	e := Event{
-		Kind: evBegin, Tenant: info.Tenant, Run: info.Run, Generation: info.Generation, Step: info.Step, Tool: info.Tool,
+	e := journal.Event{
+		Kind: journal.Begin, Tenant: info.Tenant, Run: info.Run, Generation: info.Generation, Step: info.Step, Tool: info.Tool,
 		Attempt:  info.Attempt,
 		Delivery: info.Delivery, Key: info.Key, Args: valueDigest(args), Secret: secretOwner(info),
 	}
@@ -61,15 +62,15 @@ func (h *host) call(ctx context.Context, args json.RawMessage) (worker.Output, e
 	select {
 	case <-time.After(pauseOf(info.Run, info.Key, info.Attempt)):
 	case <-ctx.Done():
-		e.Kind, e.Code = evEnd, "given up: "+context.Cause(ctx).Error()
+		e.Kind, e.Code = journal.End, "given up: "+context.Cause(ctx).Error()
 		h.events.Add(e)
 		return worker.Output{}, context.Cause(ctx)
 	}
-	e.Kind = evEffect
+	e.Kind = journal.Effect
 	h.events.Add(e)
 	h.mayDie(true)
 	out, err := reply(info, args)
-	e.Kind = evEnd
+	e.Kind = journal.End
 	if err != nil {
 		e.Code = err.Error()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -203,7 +204,7 @@ func cutsOf(e *Evidence) (all [][2]int64) {
 func toldTo(e *Evidence) map[string][]int64 {
 	all := map[string][]int64{}
 	for _, x := range e.Events {
-		if x.Kind == evOutcome && x.Code == "" {
+		if x.Kind == journal.Outcome && x.Code == "" {
 			all[x.Who] = append(all[x.Who], x.At)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // filler is the file that takes the room on a server's disk.
@@ -29,7 +30,7 @@ func (h *Harm) fill(node string) (room func() error, err error) {
 
 // probe submits a run as somebody does who can't wait long, and notes what he is told.
 func (h *Harm) probe(ctx context.Context, n int) error {
-	events, err := OpenLog(filepath.Join(h.dir, "probe.jsonl"), "probe")
+	events, err := journal.Open(filepath.Join(h.dir, "probe.jsonl"), "probe")
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func byItself(e *Evidence, _ *Report) string {
 		}
 		times++
 		from, to := f.At.Add(settling).UnixNano(), e.Faults[i+1].At.UnixNano()
-		if slices.ContainsFunc(e.Events, func(x Event) bool { return x.Kind == evAccept && from < x.At && x.At < to }) {
+		if slices.ContainsFunc(e.Events, func(x journal.Event) bool { return x.Kind == journal.Accept && from < x.At && x.At < to }) {
 			went++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -216,9 +217,9 @@ var reconnectHerd = Scenario{
 		for _, x := range e.Events {
 			if strings.HasPrefix(x.Run, kindSingle) {
 				switch {
-				case x.Kind == evAccept:
+				case x.Kind == journal.Accept:
 					back++
-				case x.Kind == evOutcome && x.Code == "":
+				case x.Kind == journal.Outcome && x.Code == "":
 					got++
 				}
 			}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/lab/journal"
+	"github.com/stepjet/stepjet/internal/lab/living"
 )
 
 // livingRuns has runs amended, answered and looped by several clients, while everything is killed again and again, and three
@@ -28,19 +31,19 @@ func livingScenario(others ...string) Scenario {
 		Seconds:   90,
 		Shipped:   180,
 		Inject:    func(ctx context.Context, h *Harm) error { return h.killAll(ctx, others) },
-		Sometimes: []string{sometimesI11, sometimesI12, sometimesI13, sometimesI14, sometimesI15, sometimesStale, sometimesRefused, sometimesRepeat, sometimesApproved, sometimesRetried, sometimesRedelivered},
+		Sometimes: []string{living.I11, living.I12, living.I13, living.I14, living.I15, living.Stale, living.Refused, living.Repeat, living.Approved, sometimesRetried, sometimesRedelivered},
 		Figures: func(e *Evidence, r *Report) []string {
-			living := 0
+			runs := 0
 			for _, d := range e.History {
 				if w := WorkOf(d.Run); w != nil && w.living != nil {
-					living++
+					runs++
 				}
 			}
 			return []string{
-				fmt.Sprintf("%d living runs; looked at: I11 %d, I12 %d, I13 %d, I14 %d, I15 %d times", living, r.Counts[sometimesI11],
-					r.Counts[sometimesI12], r.Counts[sometimesI13], r.Counts[sometimesI14], r.Counts[sometimesI15]),
-				fmt.Sprintf("%d amendments that did nothing where they stood, %d rejected, %d told of more than once", r.Counts[sometimesStale],
-					r.Counts[sometimesRefused], r.Counts[sometimesRepeat]),
+				fmt.Sprintf("%d living runs; looked at: I11 %d, I12 %d, I13 %d, I14 %d, I15 %d times", runs, r.Counts[living.I11],
+					r.Counts[living.I12], r.Counts[living.I13], r.Counts[living.I14], r.Counts[living.I15]),
+				fmt.Sprintf("%d amendments that did nothing where they stood, %d rejected, %d told of more than once", r.Counts[living.Stale],
+					r.Counts[living.Refused], r.Counts[living.Repeat]),
 				kinds(e), duplicates(e, r),
 			}
 		},
@@ -105,7 +108,7 @@ func (h *Harm) killAll(ctx context.Context, others []string) error {
 		case what < 7:
 			err = h.killed(ctx, natsKilled, "n1", pause, "*")
 		default:
-			err = h.killed(ctx, clientKilled, node("l", h.Intn(livingClients)), pause)
+			err = h.killed(ctx, clientKilled, node("l", h.Intn(living.Clients)), pause)
 		}
 		if err == nil {
 			err = sleep(ctx, h.between(0, 800*time.Millisecond))
@@ -120,8 +123,8 @@ func (h *Harm) killAll(ctx context.Context, others []string) error {
 // their plans to others.
 func (h *Harm) firstLiving(ctx context.Context) error {
 	for {
-		events, err := ReadLog(filepath.Join(h.dir, node("l", 0)+".jsonl"))
-		if err != nil || slices.ContainsFunc(events, func(e Event) bool { return e.Kind == evOutcome }) {
+		events, err := journal.Read(filepath.Join(h.dir, node("l", 0)+".jsonl"))
+		if err != nil || slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.Outcome }) {
 			return err
 		}
 		if err := sleep(ctx, 100*time.Millisecond); err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -77,7 +79,7 @@ var cancelRace = Scenario{
 	Figures: func(e *Evidence, r *Report) []string {
 		asked := 0
 		for _, x := range e.Events {
-			if x.Kind == evCancel {
+			if x.Kind == journal.Cancel {
 				asked++
 			}
 		}
@@ -118,7 +120,7 @@ var failover = Scenario{
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
 		return []string{"the slowest chain resumed after " +
-			quantiles(stallsOf(e, "orchestrator killed", evBegin, kindChain)), duplicates(e, r)}
+			quantiles(stallsOf(e, "orchestrator killed", journal.Begin, kindChain)), duplicates(e, r)}
 	},
 }
 
@@ -141,6 +143,6 @@ var handover = Scenario{
 	}),
 	Figures: func(e *Evidence, r *Report) []string {
 		return []string{"the slowest chain resumed after " +
-			quantiles(stallsOf(e, "orchestrator stopped", evBegin, kindChain)), duplicates(e, r)}
+			quantiles(stallsOf(e, "orchestrator stopped", journal.Begin, kindChain)), duplicates(e, r)}
 	},
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -113,9 +114,9 @@ func stuck(e *Evidence) string {
 	waiting := map[string]bool{}
 	for _, x := range e.Events {
 		switch x.Kind {
-		case evAccept:
+		case journal.Accept:
 			waiting[x.Run] = true
-		case evOutcome:
+		case journal.Outcome:
 			delete(waiting, x.Run)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/doctor"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -144,11 +145,11 @@ func (h *Harm) replace(ctx context.Context, n, version string, gently bool) erro
 }
 
 // isError reports an answer to an agent that is neither an outcome nor the conflict that it asked for.
-func isError(x Event) bool {
+func isError(x journal.Event) bool {
 	switch x.Kind {
-	case evRefuse:
+	case journal.Refuse:
 		return x.Code != string(fault.Conflict)
-	case evOutcome:
+	case journal.Outcome:
 		return x.Code != ""
 	}
 	return false

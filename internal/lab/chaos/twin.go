@@ -18,6 +18,7 @@ import (
 
 	"github.com/stepjet/stepjet/internal/acl"
 	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 )
 
 // cell is what one of two worlds knows of itself and of the other: each is a cluster of NATS with an account of its own,
@@ -326,7 +327,7 @@ func inBoth(a, b *Evidence) (all []Violation) {
 			runs[recordRun(r.Subject)] = true
 		}
 		for _, x := range e.Events {
-			if x.Kind == evBegin || x.Kind == evAccept {
+			if x.Kind == journal.Begin || x.Kind == journal.Accept {
 				runs[runKey{x.Tenant, x.Run}] = true
 			}
 		}

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,8 +17,8 @@ func TestARunInBothCellsIsFound(t *testing.T) {
 	record := subjects.PlanRecord(subjects.NewRun("acme", "single-1"), 1)
 	knows := []*Evidence{
 		{Ledger: []kv.Entry{{Subject: record}}},
-		{Events: []Event{{Kind: evBegin, Tenant: "acme", Run: "single-1"}}},
-		{Events: []Event{{Kind: evAccept, Tenant: "acme", Run: "single-1"}}},
+		{Events: []journal.Event{{Kind: journal.Begin, Tenant: "acme", Run: "single-1"}}},
+		{Events: []journal.Event{{Kind: journal.Accept, Tenant: "acme", Run: "single-1"}}},
 		{History: []*outcome.Run{{Tenant: "acme", Run: "single-1"}}},
 	}
 	for _, a := range knows {
@@ -25,6 +26,6 @@ func TestARunInBothCellsIsFound(t *testing.T) {
 			require.Len(t, inBoth(a, b), 1, "%+v %+v", *a, *b)
 		}
 		require.Empty(t, inBoth(a, &Evidence{}))
-		require.Empty(t, inBoth(a, &Evidence{Events: []Event{{Kind: evBegin, Tenant: "beta", Run: "single-1"}, {Kind: evRefuse, Tenant: "acme", Run: "single-1"}}}))
+		require.Empty(t, inBoth(a, &Evidence{Events: []journal.Event{{Kind: journal.Begin, Tenant: "beta", Run: "single-1"}, {Kind: journal.Refuse, Tenant: "acme", Run: "single-1"}}}))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/living"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/tool"
 )
@@ -36,8 +37,8 @@ type Work struct {
 	Kind string
 	reference.Case
 	nested *reference.Nested // of kindNest: its plan, and what it comes to
-	living *living           // of kindLiving
-	state  *stateful         // of kindState
+	living *living.Plan      // of living.Kind
+	state  *living.State     // of living.StateKind
 }
 
 // Call is what a tool does for an attempt.
@@ -90,12 +91,12 @@ func WorkOf(run string) *Work {
 		w.Case = chain(3, large(run), "")
 	case kindPoison:
 		w.Case = poison()
-	case kindState:
-		w.state = newStateful(rng, run)
-		w.Case = reference.Case{Plan: w.state.plan}
-	case kindLiving:
-		w.living = newLiving(rng, run)
-		w.Case = reference.Case{Plan: w.living.plan}
+	case living.StateKind:
+		w.state = living.NewState(rng, large(run))
+		w.Case = reference.Case{Plan: w.state.Body}
+	case living.Kind:
+		w.living = living.New(rng, run)
+		w.Case = reference.Case{Plan: w.living.Body}
 	default:
 		return nil
 	}
@@ -247,7 +248,7 @@ func definitions() []*tool.Definition {
 	add("once_all", 1, 16, tool.FailFast, tool.AtMostOnce)
 	add("once_each", 1, 16, tool.PartialSuccess, tool.AtMostOnce)
 	add("poison", 1, 2, tool.FailFast, tool.AtLeastOnce)
-	add(liveTool, 3, 64, tool.FailFast, tool.AtLeastOnce)
+	add(living.Tool, 3, 64, tool.FailFast, tool.AtLeastOnce)
 	return all
 }
 
@@ -273,15 +274,7 @@ func pauseOf(run, key string, attempt int) time.Duration {
 }
 
 // valueDigest is a digest of a JSON value that does not depend on how it is written.
-func valueDigest(raw []byte) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if d.Decode(&v) == nil {
-		raw, _ = json.Marshal(v)
-	}
-	return digest(raw)
-}
+func valueDigest(raw []byte) string { return living.Digest(raw) }
 
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)

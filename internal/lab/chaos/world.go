@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/internal/config"
 	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/embedded"
+	"github.com/stepjet/stepjet/internal/lab/living"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/seal"
@@ -125,7 +126,7 @@ func (s Shape) withDefaults() Shape {
 		s.Kinds = []string{kindRandom, kindRandom, kindStop, kindChain, kindRandom, kindCancel, kindOnce, kindRandom}
 		if s.Version == "" { // what came before knows no conditions, and no plans within steps
 			s.Kinds[4], s.Kinds[7] = kindBranch, kindNest
-			s.Kinds = append(s.Kinds, kindState)
+			s.Kinds = append(s.Kinds, living.StateKind)
 		}
 	}
 	return s
@@ -160,7 +161,7 @@ type World struct {
 	nc    *nats.Conn
 	store *kv.Store
 	seen  *watch
-	sent  *sentWatch
+	sent  *living.Sent
 	later *laterWatch
 
 	memory string // what a scenario says of it
@@ -178,7 +179,7 @@ func newWorld(
 	w := &World{
 		opts: o.withDefaults(), dir: dir, command: command, others: others, net: net, parts: map[string]*process{},
 		lives: map[string]int{},
-		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, sent: &sentWatch{}, later: &laterWatch{has: map[string]bool{}},
+		roles: map[string]Role{}, seen: &watch{seen: map[Sighting]kv.Entry{}}, sent: &living.Sent{}, later: &laterWatch{has: map[string]bool{}},
 	}
 	if err := w.startServers(ctx); err != nil {
 		return w, err
@@ -251,7 +252,7 @@ func (w *World) startAgents(ctx context.Context) error {
 
 // livers are the nodes of the clients of living runs.
 func (w *World) livers() (nodes []string) {
-	for i := range livingClients {
+	for i := range living.Clients {
 		if w.opts.Living > 0 {
 			nodes = append(nodes, node("l", i))
 		}

@@ -129,7 +129,7 @@ func (w *World) connect(ctx context.Context) error {
 		w.tasks.Go(func() { w.seen.follow(watching, w.store, shard) })
 	}
 	if w.opts.Living > 0 {
-		if err := w.sent.follow(nc); err != nil {
+		if err := w.sent.Follow(nc); err != nil {
 			return err
 		}
 	}

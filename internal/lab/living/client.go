@@ -1,102 +1,95 @@
-package chaos
+package living
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// liver is one client of living runs. The first submits them, in lanes; the others take part in what is there. A client
-// that was killed goes on where its log ends, and asks once more for what it may have asked for before.
-type liver struct {
-	*agent
-	k    int
-	past []Event // of the lives before
+// Client is one client of living runs. The first submits them, in lanes; the others take part in what is there. A client
+// that was killed goes on where its journal ends, and asks once more for what it may have asked for before.
+type Client struct {
+	*client.Client
+	Number int // from 0
+	Lanes  int
+	Runs   int // of each lane; 0: until it is told to end
+	Of     func(run string) *Plan
+	Events *journal.Log
+	Past   []journal.Event // of the lives before
+	// Submit submits a run, and Wait waits for its outcome; both note what came of it.
+	Submit func(ctx context.Context, run string, body []byte) (*client.Run, error)
+	Wait   func(*client.Run)
 }
 
-// living plays the role. Told to end, it goes through with the runs that it has begun.
-func (r *Role) living(ctx context.Context, nc *nats.Conn, log *slog.Logger) error {
-	past, err := ReadLog(r.Log)
-	if err != nil {
-		return err
-	}
-	a, err := r.newAgent(ctx, nc, log)
-	if err != nil {
-		return err
-	}
-	defer a.c.Close()
-	ready()
-	l := &liver{agent: a, k: r.Client, past: past}
+// Run takes part until ctx ends, and then goes through with the runs that it has begun.
+func (l *Client) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	for lane := range max(r.Parallel, 1) {
+	for lane := range max(l.Lanes, 1) {
 		all.Go(func() { l.lane(ctx, lane) })
 	}
 	all.Wait()
-	return nil
 }
 
-func (l *liver) lane(ctx context.Context, lane int) {
+func (l *Client) lane(ctx context.Context, lane int) {
 	for n := 0; ; n++ {
-		run := fmt.Sprintf("%s-%d-%d", kindLiving, lane, n)
-		switch begun := l.did(run, evSubmit, evJoin); {
-		case l.did(run, evOutcome):
+		run := fmt.Sprintf("%s-%d-%d", Kind, lane, n)
+		switch begun := l.did(run, journal.Submit, journal.Join); {
+		case l.did(run, journal.Outcome):
 			continue
-		case l.k == 0 && l.role.Runs > 0 && n >= l.role.Runs:
+		case l.Number == 0 && l.Runs > 0 && n >= l.Runs:
 			return
-		case l.k > 0 && !begun && !l.joins(ctx, run):
+		case l.Number > 0 && !begun && !l.joins(ctx, run):
 			return
 		case ctx.Err() != nil && !begun:
 			return
 		}
-		l.one(run)
+		l.takePart(run)
 	}
 }
 
 // did reports whether the client logged one of some kinds of events of a run in a life before.
-func (l *liver) did(run string, kinds ...string) bool {
-	return slices.ContainsFunc(l.past, func(e Event) bool { return e.Run == run && slices.Contains(kinds, e.Kind) })
+func (l *Client) did(run string, kinds ...string) bool {
+	return slices.ContainsFunc(l.Past, func(e journal.Event) bool { return e.Run == run && slices.Contains(kinds, e.Kind) })
 }
 
 // joins waits until a run is there. It reports false where the client is to end before.
-func (l *liver) joins(ctx context.Context, run string) bool {
-	for sleep(ctx, 50*time.Millisecond) == nil {
-		if _, err := l.c.Get(ctx, run); err == nil {
-			l.events.Add(Event{Kind: evJoin, Run: run, Tenant: l.c.Tenant()})
+func (l *Client) joins(ctx context.Context, run string) bool {
+	for pause(ctx, 50*time.Millisecond) {
+		if _, err := l.Get(ctx, run); err == nil {
+			l.Events.Add(journal.Event{Kind: journal.Join, Run: run, Tenant: l.Tenant()})
 			return true
 		}
 	}
 	return false
 }
 
-// one goes through with a run.
-func (l *liver) one(run string) {
+// takePart goes through with a run.
+func (l *Client) takePart(run string) {
 	var r *client.Run
 	for r == nil {
-		if l.k == 0 {
-			r, _ = l.submit(context.Background(), run, WorkOf(run).Plan)
+		if l.Number == 0 {
+			r, _ = l.Submit(context.Background(), run, l.Of(run).Body)
 		} else {
-			r, _ = l.c.Attach(run)
+			r, _ = l.Attach(run)
 		}
 	}
-	x := &liverRun{liver: l, run: run, plan: WorkOf(run).living, at: map[string]int{}, news: make(chan struct{}, 1)}
+	x := &taking{Client: l, run: run, plan: l.Of(run), at: map[string]int{}, news: make(chan struct{}, 1)}
 	answering, end := context.WithCancel(context.Background())
 	var answers sync.WaitGroup
 	answers.Go(func() { x.answers(answering) })
 	x.amends()
-	l.wait(r)
+	l.Wait(r)
 	end()
 	answers.Wait()
 }
@@ -104,14 +97,14 @@ func (l *liver) one(run string) {
 // asked is an amendment that was asked for, and the event of how that ended.
 type asked struct {
 	client.Amendment
-	Event
+	journal.Event
 }
 
-// liverRun is a run in which a client takes part.
-type liverRun struct {
-	*liver
+// taking is a run in which a client takes part.
+type taking struct {
+	*Client
 	run  string
-	plan *living
+	plan *Plan
 	at   map[string]int // the last revision that is known, by scope
 	told []asked        // of what it is known what became
 
@@ -121,8 +114,8 @@ type liverRun struct {
 }
 
 // amends asks for all that the client changes, one after the other.
-func (x *liverRun) amends() {
-	changes := x.plan.changes[x.k]
+func (x *taking) amends() {
+	changes := x.plan.Changes[x.Number]
 	for i := range changes {
 		if !x.through(&changes[i]) && !x.change(&changes[i]) {
 			return
@@ -136,7 +129,7 @@ func (x *liverRun) amends() {
 		}
 	}
 	x.asksAgain()
-	if x.k != 0 || !x.allDone() {
+	if x.Number != 0 || !x.allDone() {
 		return
 	}
 	closes := x.plan.closes()
@@ -148,42 +141,42 @@ func (x *liverRun) amends() {
 }
 
 // through reports whether a life before was told what became of a change.
-func (x *liverRun) through(c *liveChange) bool {
-	return slices.ContainsFunc(x.past, func(e Event) bool {
-		return e.Kind == evAmended && e.Run == x.run && e.Key == c.label && (e.Code == "" || !c.must)
+func (x *taking) through(c *Change) bool {
+	return slices.ContainsFunc(x.Past, func(e journal.Event) bool {
+		return e.Kind == journal.Amended && e.Run == x.run && e.Key == c.Label && (e.Code == "" || !c.must)
 	})
 }
 
 // change asks for an amendment until it is known what became of it: whatever is lost, the same is asked for again. It
 // reports false once the run is over.
-func (x *liverRun) change(c *liveChange) bool {
-	x.at[c.scope] = max(x.at[c.scope], x.lastAsked(c))
+func (x *taking) change(c *Change) bool {
+	x.at[c.Scope] = max(x.at[c.Scope], x.lastAsked(c))
 	for {
-		ask := client.Amendment{Scope: c.scope, Revision: x.at[c.scope], Discard: c.discard, Close: strings.Contains(c.label, "close"), By: c.label}
-		for _, s := range c.add {
+		ask := client.Amendment{Scope: c.Scope, Revision: x.at[c.Scope], Discard: c.Discard, Close: strings.Contains(c.Label, "close"), By: c.Label}
+		for _, s := range c.Add {
 			ask.Add = append(ask.Add, json.RawMessage(s))
 		}
-		e := Event{Kind: evAsk, Run: x.run, Tenant: x.c.Tenant(), Key: c.label, Step: c.scope, Revision: ask.Revision + 1}
-		x.events.Add(e)
+		e := journal.Event{Kind: journal.Ask, Run: x.run, Tenant: x.Tenant(), Key: c.Label, Step: c.Scope, Revision: ask.Revision + 1}
+		x.Events.Add(e)
 		told, err := x.ask(ask)
 		now := wire.AmendConflict{Revision: -1}
 		if err != nil {
 			_ = json.Unmarshal(fault.As(err).Details, &now) // nothing there: it does not say
 		}
-		e.Kind, e.Code = evAmended, string(fault.CodeOf(err))
+		e.Kind, e.Code = journal.Amended, string(fault.CodeOf(err))
 		again := false
 		switch code := fault.CodeOf(err); {
 		case err == nil && told.Waits:
 			again = true
 		case err == nil:
-			x.at[c.scope] = told.Revision
-		case code == fault.AlreadyFinished, code == fault.NotFound && c.scope == subjects.RootScope && x.isOver():
+			x.at[c.Scope] = told.Revision
+		case code == fault.AlreadyFinished, code == fault.NotFound && c.Scope == subjects.RootScope && x.isOver():
 			return false
 		case code == fault.Conflict && now.Revision > ask.Revision:
-			x.at[c.scope] = now.Revision
+			x.at[c.Scope] = now.Revision
 			continue
 		case code == fault.Overtaken, code == fault.Rejected:
-			x.at[c.scope] = max(now.Revision, ask.Revision+1)
+			x.at[c.Scope] = max(now.Revision, ask.Revision+1)
 		case passes(code), code == fault.InvalidID: // the step whose plan it is has not begun
 			again = true
 		}
@@ -191,7 +184,7 @@ func (x *liverRun) change(c *liveChange) bool {
 			time.Sleep(30 * time.Millisecond)
 			continue
 		}
-		x.events.Add(e)
+		x.Events.Add(e)
 		x.told = append(x.told, asked{ask, e})
 		if err == nil || !c.must {
 			return true
@@ -200,16 +193,16 @@ func (x *liverRun) change(c *liveChange) bool {
 	}
 }
 
-func (x *liverRun) ask(a client.Amendment) (*client.Amended, error) {
+func (x *taking) ask(a client.Amendment) (*client.Amended, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	return x.c.Amend(ctx, x.run, a)
+	return x.Amend(ctx, x.run, a)
 }
 
 // asksAgain asks for some of what is known once more: another owner, of another version, says the same of it.
-func (x *liverRun) asksAgain() {
+func (x *taking) asksAgain() {
 	for _, t := range x.told {
-		if lot(x.run, t.Key)%3 > 0 || !t.isKnown() {
+		if lot(x.run, t.Key)%3 > 0 || !isKnown(&t.Event) {
 			continue
 		}
 		for {
@@ -221,7 +214,7 @@ func (x *liverRun) asksAgain() {
 			}
 			if !passes(code) && code != fault.AlreadyFinished || code == fault.Conflict {
 				t.Event.Code, t.Attempt = string(code), 2
-				x.events.Add(t.Event)
+				x.Events.Add(t.Event)
 			}
 			break
 		}
@@ -229,7 +222,7 @@ func (x *liverRun) asksAgain() {
 }
 
 // isKnown reports whether what a client was told is what became of an amendment that stands.
-func (e *Event) isKnown() bool {
+func isKnown(e *journal.Event) bool {
 	return e.Code == "" || e.Code == string(fault.Overtaken) || e.Code == string(fault.Rejected)
 }
 
@@ -241,9 +234,9 @@ func passes(code fault.Code) bool {
 }
 
 // lastAsked is the revision that a life before asked for the change at last.
-func (x *liverRun) lastAsked(c *liveChange) (revision int) {
-	for _, e := range x.past {
-		if e.Kind == evAsk && e.Run == x.run && e.Key == c.label {
+func (x *taking) lastAsked(c *Change) (revision int) {
+	for _, e := range x.Past {
+		if e.Kind == journal.Ask && e.Run == x.run && e.Key == c.Label {
 			revision = e.Revision - 1
 		}
 	}
@@ -251,27 +244,37 @@ func (x *liverRun) lastAsked(c *liveChange) (revision int) {
 }
 
 // isOver reports whether the run has come to its outcome.
-func (x *liverRun) isOver() bool {
-	doc, err := x.c.Get(context.Background(), x.run)
+func (x *taking) isOver() bool {
+	doc, err := x.Get(context.Background(), x.run)
 	return err == nil && doc.Status != outcome.Running
 }
 
 // allDone waits until every client says that it is done. It reports false where the run is over before.
-func (x *liverRun) allDone() bool {
+func (x *taking) allDone() bool {
 	for {
-		doc, err := x.c.Get(context.Background(), x.run)
+		doc, err := x.Get(context.Background(), x.run)
 		done := 0
-		for i := range livingClients {
+		for i := range Clients {
 			if err == nil && slices.ContainsFunc(doc.Steps, func(s outcome.Step) bool { return s.ID == fmt.Sprint("done", i) }) {
 				done++
 			}
 		}
 		switch {
-		case done == livingClients:
+		case done == Clients:
 			return true
 		case err == nil && doc.Status != outcome.Running:
 			return false
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// pause waits; it reports false where ctx ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -1,4 +1,6 @@
-package chaos
+// Package journal is what processes of the laboratory write down of what they do, flushed line by line, so that a kill
+// takes nothing back; and how it is read.
+package journal
 
 import (
 	"bufio"
@@ -10,32 +12,32 @@ import (
 	"time"
 )
 
-// The kinds of events in the logs of agents and workers.
+// The kinds of events.
 const (
-	evSubmit  = "submit"  // an agent is about to send a plan
-	evAccept  = "accept"  // the ledger has it
-	evRefuse  = "refuse"  // the submit ended with an error: unknown or refused, see Code
-	evOutcome = "outcome" // the agent was told an outcome
-	evCancel  = "cancel"  // the agent asked for a cancel; Code is the answer
-	evBegin   = "begin"   // a tool was called
-	evEffect  = "effect"  // it did what can't be undone
-	evEnd     = "end"     // it returns
-	evBare    = "bare"    // a message passed through JetStream without Stepjet
+	Submit  = "submit"  // an agent is about to send a plan
+	Accept  = "accept"  // the ledger has it
+	Refuse  = "refuse"  // the submit ended with an error: unknown or refused, see Code
+	Outcome = "outcome" // the agent was told an outcome
+	Cancel  = "cancel"  // the agent asked for a cancel; Code is the answer
+	Begin   = "begin"   // a tool was called
+	Effect  = "effect"  // it did what can't be undone
+	End     = "end"     // it returns
+	Bare    = "bare"    // a message passed through JetStream without Stepjet
 
-	evSent = "sent" // a step of a living run was sent to its queue, as the harness saw it
+	Sent = "sent" // a step of a living run was sent to its queue, as the harness saw it
 
 	// Of clients of living runs. Key is the label of an amendment, Step its scope, Revision the number that it has or would
 	// have.
-	evJoin     = "join"     // a client takes part in a run that another submitted
-	evAsk      = "ask"      // it is about to ask for an amendment
-	evAmended  = "amended"  // it was told what became of that; Code is empty where it is in force
-	evQuestion = "question" // it sees a question; Args is the digest of the arguments that it shows
-	evAnswered = "answered" // it was told what became of its answer; Status is what it said
-	evForged   = "forged"   // it answered with the digest of nothing; Code is what it was told
+	Join     = "join"     // a client takes part in a run that another submitted
+	Ask      = "ask"      // it is about to ask for an amendment
+	Amended  = "amended"  // it was told what became of that; Code is empty where it is in force
+	Question = "question" // it sees a question; Args is the digest of the arguments that it shows
+	Answered = "answered" // it was told what became of its answer; Status is what it said
+	Forged   = "forged"   // it answered with the digest of nothing; Code is what it was told
 )
 
 // Begins reports whether an event is the beginning of a call.
-func (e *Event) Begins() bool { return e.Kind == evBegin }
+func (e *Event) Begins() bool { return e.Kind == Begin }
 
 // Event is one line of a log. Which fields are set depends on the kind.
 type Event struct {
@@ -67,8 +69,8 @@ type Event struct {
 type Log struct {
 	who  string
 	file *os.File
-	// unflushed leaves what was written to the machine, which may lose it with its power.
-	unflushed bool
+	// Unflushed leaves what was written to the machine, which may lose it with its power.
+	Unflushed bool
 
 	mu      sync.Mutex
 	pending []byte
@@ -76,11 +78,14 @@ type Log struct {
 	busy    bool
 }
 
-// OpenLog opens a log for appending.
-func OpenLog(path, who string) (*Log, error) {
+// Open opens a log for appending.
+func Open(path, who string) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return &Log{who: who, file: f}, err
 }
+
+// Write writes what is no event, as a kill may leave it.
+func (l *Log) Write(b []byte) (int, error) { return l.file.Write(b) }
 
 // Close closes the file. Nothing may be added any more.
 func (l *Log) Close() { _ = l.file.Close() } // every event was flushed when Add returned
@@ -116,7 +121,7 @@ func (l *Log) flush() {
 		}
 		l.mu.Unlock()
 		_, err := l.file.Write(text)
-		if err == nil && !l.unflushed {
+		if err == nil && !l.Unflushed {
 			err = l.file.Sync()
 		}
 		for _, w := range waiting {
@@ -125,8 +130,8 @@ func (l *Log) flush() {
 	}
 }
 
-// ReadLog reads a log. A last line that was cut off by a kill is left out, and a log that is not there has no events.
-func ReadLog(path string) (events []Event, err error) {
+// Read reads a log. A last line that was cut off by a kill is left out, and a log that is not there has no events.
+func Read(path string) (events []Event, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

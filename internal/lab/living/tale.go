@@ -1,4 +1,4 @@
-package chaos
+package living
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/lab/journal"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -15,14 +16,15 @@ import (
 // a call is ready once each step that it refers to has succeeded; an amendment is in force where it stands, or where it
 // is approved of, unless it writes a step again that waits no more, or adds one that is there.
 type tale struct {
-	r         *runView
+	of        *Run
 	scopes    map[string]*taleScope
 	amends    []*taleAmend
 	approval  *taleAnswer            // of the plan as a whole
 	answers   map[string]*taleAnswer // by the token of the step
+	decided   map[string]bool        // calls of which there is a record
 	succeeded map[string]time.Time   // by the token of the call
 	values    map[string]int
-	shown     map[string]Event // what clients saw of questions, by digest
+	shown     map[string]journal.Event // what clients saw of questions, by digest
 }
 
 type taleScope struct {
@@ -71,20 +73,20 @@ type taleAmend struct {
 type taleAnswer struct {
 	wire.Answer
 	at       time.Time
-	question Event
+	question journal.Event
 }
 
 // tell reads the records of the run.
-func (r *runView) tell() (*tale, error) {
-	t := &tale{r: r, scopes: map[string]*taleScope{}, answers: map[string]*taleAnswer{}, succeeded: map[string]time.Time{}, values: map[string]int{},
-		shown: map[string]Event{}}
-	for _, e := range r.livers {
-		if e.Kind == evQuestion {
+func (r *Run) tell() (*tale, error) {
+	t := &tale{of: r, scopes: map[string]*taleScope{}, answers: map[string]*taleAnswer{}, decided: map[string]bool{}, succeeded: map[string]time.Time{}, values: map[string]int{},
+		shown: map[string]journal.Event{}}
+	for _, e := range r.Clients {
+		if e.Kind == journal.Question {
 			t.shown[e.Digest] = e
 		}
 	}
 	var root talePlan
-	if err := json.Unmarshal(r.work.Plan, &root); err != nil {
+	if err := json.Unmarshal(r.Plan.Body, &root); err != nil {
 		return nil, err
 	}
 	if err := t.scope(subjects.RootScope, root); err != nil {
@@ -97,7 +99,7 @@ func (r *runView) tell() (*tale, error) {
 			}
 		}
 	}
-	for _, x := range r.story {
+	for _, x := range r.Story {
 		if err := t.record(x); err != nil {
 			return nil, err
 		}
@@ -126,16 +128,17 @@ func readTaleStep(raw json.RawMessage) (*taleStep, error) {
 }
 
 // record goes on by one record.
-func (t *tale) record(x storied) error {
-	switch x.rec.Kind {
+func (t *tale) record(x Record) error {
+	switch x.Kind {
 	case subjects.StepKind:
-		token := x.rec.Attempt.Step
-		if res := wire.ParseResult(x.header, x.data); res.Error == nil {
+		token := x.Attempt.Step
+		t.decided[token] = true
+		if res := wire.ParseResult(x.Header, x.Data); res.Error == nil {
 			var v struct{ V int }
 			if err := json.Unmarshal(res.Body, &v); err != nil {
 				return fmt.Errorf("what %s returned: %w", token, err)
 			}
-			t.succeeded[token], t.values[token] = x.at, v.V
+			t.succeeded[token], t.values[token] = x.Time, v.V
 		}
 	case subjects.AnswerKind:
 		return t.answered(x)
@@ -146,25 +149,25 @@ func (t *tale) record(x storied) error {
 }
 
 // amended notes an amendment, which is in force here unless somebody has to approve of it.
-func (t *tale) amended(x storied) error {
-	scope := t.scopes[x.rec.Step]
+func (t *tale) amended(x Record) error {
+	scope := t.scopes[x.Step]
 	if scope == nil {
-		return fmt.Errorf("an amendment of %s, which has no plan", x.rec.Step)
+		return fmt.Errorf("an amendment of %s, which has no plan", x.Step)
 	}
-	a := &taleAmend{Amend: wire.ParseAmend(x.data), scope: x.rec.Step, number: x.rec.Number, expected: len(scope.numbers) + 1, became: becameNothing}
+	a := &taleAmend{Amend: wire.ParseAmend(x.Data), scope: x.Step, number: x.Number, expected: len(scope.numbers) + 1, became: becameNothing}
 	t.amends, scope.numbers = append(t.amends, a), append(scope.numbers, a)
-	if t.r.work.living.approved && !a.Approved {
+	if t.of.Plan.Approved && !a.Approved {
 		_, err := t.adds(a) // what can't be made here nobody is asked about
 		return err
 	}
-	return t.counts(a, x.at)
+	return t.counts(a, x.Time)
 }
 
 // answered notes an answer to a question that a client saw: what else there is counts for nothing.
-func (t *tale) answered(x storied) error {
-	a := &taleAnswer{Answer: wire.ParseAnswer(x.data), at: x.at}
+func (t *tale) answered(x Record) error {
+	a := &taleAnswer{Answer: wire.ParseAnswer(x.Data), at: x.Time}
 	q, ok := t.shown[a.Digest]
-	if !ok || q.Step != x.rec.Step {
+	if !ok || q.Step != x.Step {
 		return nil
 	}
 	a.question = q
@@ -179,7 +182,7 @@ func (t *tale) answered(x storied) error {
 			amend.became = becameRejected
 			return nil
 		}
-		return t.counts(amend, x.at)
+		return t.counts(amend, x.Time)
 	case q.Step == subjects.RootScope:
 		if t.approval == nil {
 			t.approval = a
@@ -195,7 +198,7 @@ func (t *tale) answered(x storied) error {
 		} else {
 			_ = json.Unmarshal(a.Value, &v)
 		}
-		t.succeeded[q.Step], t.values[q.Step] = x.at, v.V
+		t.succeeded[q.Step], t.values[q.Step] = x.Time, v.V
 	}
 	return nil
 }
@@ -359,12 +362,4 @@ func (t *tale) needs(scope string, s *taleStep) (at time.Time) {
 		}
 	}
 	return at
-}
-
-// storied is a record of a living run.
-type storied struct {
-	rec    subjects.Record
-	at     time.Time
-	header map[string][]string
-	data   []byte
 }
