@@ -78,8 +78,10 @@ const (
 // Two orchestrators and one worker always are of a version that knows language 2, and they come first. An orchestrator that
 // doesn't know it, and sees nobody who does, takes everything, and rejects a plan of language 2 that comes then (ADR 16).
 func (h *Harm) killAll(ctx context.Context, others []string) error {
-	if err := h.firstLiving(ctx); err != nil {
-		return err
+	if slices.Contains(others, versionFirst) {
+		if err := h.firstLiving(ctx); err != nil {
+			return err
+		}
 	}
 	knowing := []string{""}
 	if slices.Contains(others, versionBefore) {
