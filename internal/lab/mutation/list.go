@@ -806,7 +806,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"template-of-now", "who takes a run over reads its templates as they are now",
-		"orchestrator/registry.go", "d, err := g.store.Definition(ctx, t.Digest)", "now, err := g.store.Tool(ctx, name)\n		d := now.Definition", "./orchestrator", "KeepsItsTemplates",
+		"orchestrator/registry.go", "k != nil && k.Digest == digest {", "k != nil {", "./orchestrator", "KeepsItsTemplates",
 	},
 	{
 		"template-takes-all", "an input is not held against the schema of its template",
