@@ -68,7 +68,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-asks-locked", "a question in a round is asked though its entry is locked when its turn comes",
-		"orchestrator/agentry.go", "!inRound || q.Kind != outcome.Ask {", "!inRound || q.Kind == outcome.Ask {", "./orchestrator", "AgentAsks",
+		"orchestrator/agentry.go", "		if err == nil {\n			_, _, err = l.Ready(w.round, w.path, w.since, nil)\n		}\n		return err\n", "		_ = l\n		return err\n", "./orchestrator", "AgentAsks",
 	},
 	{
 		"agent-asks-since", "the gate of a question is asked as of the beginning of the run",
@@ -108,7 +108,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-responds-always", "a last answer is asked for though nothing was executed",
-		"machine/agent.go", "&& a.executed(r):", "&& (a.executed(r) || true):", "./machine", "Scenarios/agents",
+		"machine/agent.go", "a.executed(r):\n		a.respond(r, i, &ending{res, nil}", "(a.executed(r) || true):\n		a.respond(r, i, &ending{res, nil}", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-response-lost", "a last answer that can't be used takes the loop's output with it",
@@ -152,11 +152,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-state-late", "a gate does not see what calls of its round wrote to the state",
-		"orchestrator/agents/decide.go", "	now.Share(nowShared)\n", "	_ = nowShared\n", "./orchestrator", "TestTheStateOpens",
+		"orchestrator/agents/ready.go", "	now.Share(nowShared)\n", "	_ = nowShared\n", "./orchestrator", "TestTheStateOpens",
 	},
 	{
 		"agent-state-binds-early", "a bound argument is what stood in the state when the round began",
-		"orchestrator/agents/decide.go", "	seen.Share(seenShared)\n", "	_ = seenShared\n", "./orchestrator", "TestTheStateOpens",
+		"orchestrator/agents/ready.go", "	seen.Share(seenShared)\n", "	_ = seenShared\n", "./orchestrator", "TestTheStateOpens",
 	},
 	{
 		"agent-state-broken", "what breaks the schema of the state is written",
