@@ -76,6 +76,10 @@ func TestRandomAgents(t *testing.T) {
 				want := h.verdict(name)
 				compared[want]++
 				require.Equal(t, want, verdict(f, name), "seed %d: %s after %s", seed, name, h)
+				if d.Free(name) {
+					compared["free"]++
+					require.Equal(t, "open", want, "seed %d: %s, which is free, after %s", seed, name, h)
+				}
 				tool, is := h.tool(name)
 				if id, acts := h.acts(tool.chain); is && acts && want == "open" {
 					args, _, err := f.Ready(name, f)
@@ -87,7 +91,7 @@ func TestRandomAgents(t *testing.T) {
 	}
 	t.Log(refused, "refused,", compared)
 	require.Greater(t, refused, 200)
-	for _, v := range []string{"hidden", "locked", "loaded", "open"} {
+	for _, v := range []string{"hidden", "locked", "loaded", "open", "free"} {
 		require.Greater(t, compared[v], 500, v)
 	}
 }

@@ -54,6 +54,20 @@ func (f *Facts) Gate(name string) (answer json.RawMessage, err *fault.Error) {
 	return answer, err
 }
 
+// Free reports whether a call of an entry is let pass by Ready whatever the facts are, with nothing bound, and whatever it is
+// called with: it waits for nothing, is no call that is made once, and asks no guard.
+func (d *Definition) Free(name string) bool {
+	for _, e := range d.entries {
+		switch {
+		case e.Kind == KindFacade && e.facade.selects != "": // whose tool may return an entry of that name
+			return false
+		case e.Name == name:
+			return len(d.Guards) == 0 && e.Kind == KindTool && len(e.clauses)+len(e.binds) == 0 && !e.HasOnce && !e.Destructive
+		}
+	}
+	return false
+}
+
 // Ready is Gate for a call of a plan that is ready. The facts are those of the record that made it so; seen are those of
 // the beginning of its round with what the calls added that it waits for (Admission.Behind): on what it acts is never a
 // matter of which worker was slower. bound are the arguments that its planner does not see, as an object; nil for none.

@@ -39,7 +39,7 @@ func roundOf(r *run, e entry) *machine.Round {
 	}
 	d := wire.ParseRound(e.Data)
 	r.agents.records[e.rec.Step] = &d
-	round := agents.Decided(&d, e.rec.Step, s.Agent(), r.agents.templates, r.agents.contracts)
+	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.contracts)
 	sum := sha256.Sum256(e.Data)
 	round.Digest = hex.EncodeToString(sum[:])
 	return round
@@ -57,7 +57,7 @@ func sayOf(e entry) *machine.Say {
 // request of a planner is made. then is called once that is done, where the call is to be sent.
 func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	of, round, own, inRound := machine.RoundAround(r.machine, d.Call)
-	if !inRound || r.agents.made(d.Call) != nil {
+	if !inRound || r.agents.made(d.Call) != nil || isFree(r, of, d.Call) {
 		return true
 	}
 	key := machine.Dispatch{Call: d.Call, Attempt: d.Attempt}
@@ -131,6 +131,20 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			}
 		})
 	})
+	return false
+}
+
+// isFree reports whether the gate of an agent need not be asked about a call in a round of it: a hundred calls would each
+// look at all the others. What a template calls is its author's.
+func isFree(r *run, agent, c machine.Call) bool {
+	if r.step(c.Step).Free {
+		return true
+	}
+	for c = r.machine.Composite(c.Step); c.Step != machine.ThePlan && c != agent; c = r.machine.Composite(c.Step) {
+		if r.step(c.Step).Template != nil {
+			return true
+		}
+	}
 	return false
 }
 

@@ -232,6 +232,9 @@ type Step struct {
 	Ask bool
 	// Own says that the step is a call of an agent which no tool answers, but the owner of the run. No document says it.
 	Own bool
+	// Free says that the step is a call of an agent that may be made whatever else happens: its gate need not be asked. No
+	// document says it.
+	Free bool
 	// Optional says that its failure neither skips dependents nor counts in the run's status.
 	Optional bool
 	// Partial lets a composite succeed where only a part of its plan did.

@@ -116,9 +116,9 @@ func (l *Loop) referred(a *agent.Answer, round int) map[string][]string {
 	return all
 }
 
-// Decided returns the record of a round as the machine takes it. Templates and contracts are those that the run froze, by
-// the names of tools.
-func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract) *machine.Round {
+// Decided returns the record of a round as the machine takes it. The definition is that of the agent; nil where it is not
+// known. Templates and contracts are those that the run froze, by the names of tools.
+func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract) *machine.Round {
 	out := &machine.Round{Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
 	if len(d.Problems) > 0 {
 		out.Invalid, out.Problems = true, first(d.Problems)
@@ -137,7 +137,7 @@ func Decided(d *wire.Round, scope string, of *plan.Agent, templates map[string]*
 		out.Error = fault.New(why.Code, "what the planner answered can't run: %s: %s", why.Path, why.Message).WithHint("%s", why.Hint)
 		return out
 	}
-	rename(p, d)
+	rename(p, d, a)
 	for step, before := range d.Waits {
 		for _, other := range before {
 			i, known := p.Index(step)
@@ -205,10 +205,11 @@ func planOf(d *wire.Round, templates map[string]*plan.Template) (*plan.Plan, pla
 	return plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: known, Language2: true})
 }
 
-// rename gives the steps of a fragment the names of their tools.
-func rename(p *plan.Plan, d *wire.Round) {
+// rename gives the steps of a fragment the names of their tools, and notes which calls are free.
+func rename(p *plan.Plan, d *wire.Round, of *agent.Definition) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
+		s.Free = of != nil && of.Free(s.Tool)
 		switch {
 		case s.Tool == "":
 		case slices.Contains(d.Own, s.Tool) && s.Template == nil:
@@ -217,7 +218,7 @@ func rename(p *plan.Plan, d *wire.Round) {
 			s.Tool = d.Tools[s.Tool]
 		}
 		if s.Plan != nil && s.Template == nil {
-			rename(s.Plan, d)
+			rename(s.Plan, d, of)
 		}
 	}
 }

@@ -187,6 +187,18 @@ var ofAgents = []mutant{
 		"plan/called.go", "		Order(p, 0, 1)\n", "		Order(p, 0, 1)\n		p.Steps[0].Needs = append(p.Steps[0].Needs, Need{Steps: []int{1}, Data: true})\n", "./machine", "Scenarios/agents",
 	},
 	{
+		"agent-free-locked", "the gate of what has to wait for other calls is not asked",
+		"agent/shown.go", "len(e.clauses)+len(e.binds) == 0", "len(e.binds) == 0", "./agent", "RandomAgents",
+	},
+	{
+		"agent-free-guarded", "the gates of an agent with guards are not asked",
+		"agent/shown.go", "return len(d.Guards) == 0 && e.Kind", "return e.Kind", "./orchestrator/agents", "CallsAreFree",
+	},
+	{
+		"agent-free-none", "each call of a round looks at all the others",
+		"orchestrator/agents/decide.go", "		s.Free = of != nil && of.Free(s.Tool)\n", "", "./orchestrator/agents", "CallsAreFree",
+	},
+	{
 		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
 		"machine/agentview.go", "if n < len(a.records) && !a.records[n].Void {", "if n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
 	},
