@@ -8,6 +8,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 )
 
 // AgentStep is the one step of the plans by which AgentOf calls agents.
@@ -61,14 +62,14 @@ func (a *Agent) Submit(ctx context.Context, input any, o SubmitOptions) (*Run, e
 	if err != nil {
 		return nil, fault.Wrap(fault.InvalidArguments, err, "the input of the agent "+a.name)
 	}
-	plan, err := AgentPlan(a.name, raw)
+	body, err := AgentPlan(a.name, raw)
 	if err != nil {
 		return nil, err
 	}
-	return a.client.Submit(ctx, plan, o)
+	return a.client.Submit(ctx, body, o)
 }
 
-// AgentPlan returns the plan of one call of an agent: the same bytes for the same input. Errors: InvalidArguments where
+// AgentPlan returns the plan of one call of an agent, which gets the input as it is: the same bytes for the same input. Errors: InvalidArguments where
 // the input is no JSON object.
 func AgentPlan(name string, input []byte) ([]byte, error) {
 	var members map[string]json.RawMessage
@@ -78,6 +79,9 @@ func AgentPlan(name string, input []byte) ([]byte, error) {
 	}
 	called, err := json.Marshal(name)
 	if err != nil {
+		return nil, err
+	}
+	if input, err = plan.Escape(input); err != nil { // what looks like a reference is text: there is nothing to refer to
 		return nil, err
 	}
 	return fmt.Appendf(nil, `{"steps":[{"id":%q,"tool":%s,"arguments":%s}]}`, AgentStep, called, input), nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
@@ -109,6 +110,31 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 		return nil
 	}
 	return said.Usage
+}
+
+// Refused says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
+func Refused(doc *outcome.Run, agent string) (lines []string) {
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		if s.ID != agent || s.Error == nil {
+			continue
+		}
+		var why struct {
+			Problems []fault.Problem `json:"problems"`
+		}
+		_ = json.Unmarshal(s.Error.Details, &why) // of an error of another kind
+		for _, p := range why.Problems {
+			line := p.Message
+			if p.Path != "" {
+				line = p.Path + ": " + line
+			}
+			if p.Hint != "" {
+				line += " (" + p.Hint + ")"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // Table is a line of cells for each round, with a head.

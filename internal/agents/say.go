@@ -25,11 +25,17 @@ under the same --id it is the same word. An agent that is over, or in its last r
 				return err
 			}
 			if t.JSON() {
-				return t.Document(struct {
+				said := struct { // as in docs/protocol.md
+					Run     string `json:"run"`
+					Agent   string `json:"agent"`
 					ID      string `json:"id"`
-					Round   int    `json:"round"`
+					Round   *int   `json:"round,omitempty"`
 					Already bool   `json:"already"`
-				}{heard.ID, heard.Round, heard.Already})
+				}{Run: args[0], Agent: w.Step, ID: heard.ID, Already: heard.Already}
+				if heard.Round >= 0 {
+					said.Round = &heard.Round
+				}
+				return t.Document(said)
 			}
 			told := "its planner is told with the next request"
 			if heard.Round >= 0 {

@@ -118,6 +118,9 @@ func (v *roundView) lines(st style, _, rows int, now time.Time) []string {
 	return v.Lines(look, rows, now)
 }
 
+// mostRefused is how many problems of an answer are told once its run is over.
+const mostRefused = 8
+
 // roundsOver returns what tells, once an agent's run is over, what its rounds came to.
 func (a *app) roundsOver(s *session, run string) func(context.Context) {
 	if a.flags.quiet {
@@ -137,6 +140,15 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 		}
 		a.texts(a.stderr)(agents.Table(all))
 		a.say("%s", agents.Summary(all))
+		if why := agents.Refused(doc, agents.Step); len(why) > 0 {
+			a.say("%s", a.errStyle.bold("what was wrong with the last answer"))
+			for _, line := range why[:min(len(why), mostRefused)] {
+				a.say("  %s", oneLine(line))
+			}
+			if more := len(why) - mostRefused; more > 0 {
+				a.say("  and %d more: stepjet get %s --step %s", more, quote(run), agents.Step)
+			}
+		}
 	}
 }
 

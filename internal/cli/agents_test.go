@@ -168,6 +168,22 @@ func TestLookingAtAnAgent(t *testing.T) {
 	require.Regexp(t, `(?m)^succeeded  a  helper  [0-9.]+ m?s$`, stdout)
 }
 
+// Who waits for an agent whose planner is of no use is told what was wrong with its last answer.
+func TestWhatWasWrongWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	bad := `{"steps":[{"id":"x","tool":"dvide","arguments":{"a":"$ref:y"}}]}`
+	planning(t, url, holding{answers: []string{bad, bad, bad}})
+	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
+	require.Zero(t, code, stderr)
+	stdout, stderr, code := execute(t, data, "", "agents", "run", "helper", "--input", `{"by": 0}`)
+	require.Equal(t, 1, code, stderr)
+	require.Contains(t, stdout, "planner_invalid")
+	require.Regexp(t, `(?m)^what was wrong with the last answer\n  /steps/0/tool: .*dvide.*\(.*divide.*\)$`, stderr)
+	require.Contains(t, stderr, "  /steps/0/arguments/a: ")
+}
+
 // What is said to an agent is told to its planner; one that is over hears nothing.
 func TestSayingSomethingToAnAgent(t *testing.T) {
 	t.Parallel()
@@ -185,7 +201,7 @@ func TestSayingSomethingToAnAgent(t *testing.T) {
 	require.Contains(t, stderr, "its planner is told with the next request  (id m1)")
 	stdout, stderr, code := execute(t, data, "", "agents", "say", "r", "In words, please.", "--step", "a", "--id", "m1", "-o", "json")
 	require.Zero(t, code, stderr)
-	require.JSONEq(t, `{"id":"m1","round":-1,"already":true}`, stdout)
+	require.JSONEq(t, `{"run":"r","agent":"a","id":"m1","already":true}`, stdout)
 	_, stderr, code = execute(t, data, "", "agents", "say", "r", "Hello?")
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stderr, "has no agent at")

@@ -181,7 +181,9 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 		}},
 		{"I5", "is skipped", func(f *forged) { f.doc(chain).Steps[5].Status = outcome.StepSkipped }},
 		{"I5", "is succeeded", func(f *forged) {
-			d := f.doc(func(d *outcome.Run) bool { return d.Stats.Skipped > 0 && !ofKind(kindNest)(d) && !ofKind(living.StateKind)(d) })
+			d := f.doc(func(d *outcome.Run) bool {
+				return d.Stats.Skipped > 0 && !ofKind(kindNest)(d) && !ofKind(living.StateKind)(d)
+			})
 			i := slices.IndexFunc(d.Steps, func(s outcome.Step) bool { return s.Status == outcome.StepSkipped })
 			d.Steps[i].Status = outcome.StepSucceeded
 		}},
@@ -198,7 +200,9 @@ func TestEveryInvariantIsChecked(t *testing.T) {
 			f.Ledger = append(f.Ledger, f.Ledger[i])
 		}},
 		{"I6", "were not taken", func(f *forged) {
-			f.doc(func(d *outcome.Run) bool { return d.Stats.NotTaken > 0 && !ofKind(kindNest)(d) && !ofKind(living.StateKind)(d) }).Outcome.NotTaken = []string{"other"}
+			f.doc(func(d *outcome.Run) bool {
+				return d.Stats.NotTaken > 0 && !ofKind(kindNest)(d) && !ofKind(living.StateKind)(d)
+			}).Outcome.NotTaken = []string{"other"}
 		}},
 		{"I6", "was handled by", func(f *forged) {
 			o := f.doc(func(d *outcome.Run) bool { return len(d.Outcome.Errors) > 0 && ofKind(kindBranch)(d) }).Outcome
