@@ -93,10 +93,10 @@ func TestWhatIsNoModelAndNoFolder(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"tiny", "ollama:", "elsewhere:tiny"} {
 		_, err := hostModel(nil, name)
-		require.ErrorContains(t, err, "is no model; write ollama:MODEL")
+		require.ErrorContains(t, err, "names no model; write ollama:MODEL")
 	}
 	_, err := read("nobody", "")
-	require.ErrorContains(t, err, "there are admin, admins, assistant")
+	require.ErrorContains(t, err, "there are admin, admins, approved, assistant")
 }
 
 // Each folder has its line on the page.

@@ -127,21 +127,50 @@ func (s *stage) submit(ctx context.Context, o client.SubmitOptions) (*client.Run
 	return client.AgentOf(s.client, s.agent).Submit(ctx, json.RawMessage(s.input), o)
 }
 
-// answer answers the first question of a run, as soon as it is asked.
+// decision is what a person says of a call or of a round: that it may be, or why not.
+type decision struct {
+	Approve bool
+	Reject  string
+}
+
+// decisions are those of person.json where it is a list of them, one for each question; otherwise it is what the one
+// question is answered with.
+func (s *stage) decisions() (all []decision) {
+	if json.Unmarshal(s.person, &all) != nil || len(all) == 0 {
+		return []decision{{Approve: true}}
+	}
+	return all
+}
+
+// answer answers the questions of a run, each as soon as it is asked.
 func (s *stage) answer(ctx context.Context, run string) {
-	for look := time.Tick(10 * time.Millisecond); ctx.Err() == nil; <-look {
-		if asked, err := s.client.Questions(ctx, run); err == nil && len(asked) > 0 {
-			say := client.Answer{By: "the example"}
-			if asked[0].Kind == outcome.Approval {
-				_, err = s.client.Approve(ctx, asked[0], say)
-			} else {
-				_, err = s.client.Answer(ctx, asked[0], s.person, say)
-			}
-			if err == nil {
-				return
+	answered := map[string]bool{}
+	all := s.decisions()
+	for look := time.Tick(10 * time.Millisecond); ctx.Err() == nil && len(answered) < len(all); <-look {
+		asked, err := s.client.Questions(ctx, run)
+		if err != nil {
+			continue
+		}
+		for _, q := range asked {
+			if key := fmt.Sprint(q.Step, " ", q.Number); !answered[key] && s.decide(ctx, q, all[len(answered)]) == nil {
+				answered[key] = true
+				break
 			}
 		}
 	}
+}
+
+func (s *stage) decide(ctx context.Context, q *outcome.Question, d decision) (err error) {
+	say := client.Answer{By: "the example", Reason: d.Reject}
+	switch {
+	case q.Kind == outcome.Ask:
+		_, err = s.client.Answer(ctx, q, s.person, say)
+	case d.Approve:
+		_, err = s.client.Approve(ctx, q, say)
+	default:
+		_, err = s.client.Reject(ctx, q, say)
+	}
+	return err
 }
 
 // say says something to the agent, as its user would from another window.

@@ -85,7 +85,7 @@ func host(w *worker.Worker, folder string, say func(context.Context, string) err
 		h.levels()
 	case "offers":
 		h.offers()
-	case "limits", "checked":
+	case "limits", "checked", "approved":
 		h.limits()
 		h.audit()
 	case "assistant", "skills", "desk", "web", "catalogue", "team":

@@ -348,6 +348,34 @@ func TestAPlanOfAStepThatFails(t *testing.T) {
 	require.Len(t, d.Doubts, 1)
 }
 
+// What rounds of an agent may ask people is told before it runs: of each round, by its planner and guards, and by the
+// contracts of what it can call, through agents and templates below.
+func TestWhatRoundsMayAsk(t *testing.T) {
+	t.Parallel()
+	const tools = `[{"name": "plans"}, {"name": "pay", "x-orchestration": {"approval": "$args.amount > 100"}}, {"name": "wipe", "x-orchestration": {"approval": "always"}},
+		{"name": "book", "x-orchestration": {"asks": true}}, {"name": "free"},
+		{"name": "t", "inputSchema": {"type": "object"}, "plan": {"steps": [{"id": "i", "tool": "wipe"}]}},
+		{"name": "clerk", "agent": {"planner": {"tool": "plans"}, "tools": ["book", "free"], "approval": "plan"}},
+		{"name": "desk", "agent": {"planner": {"tool": "plans"}, "tools": ["pay", "t", "ask", {"unfold": "more", "description": "M.", "tools": ["clerk"]}],
+			"guards": [{"on": "output", "when": "$round > 0", "else": "ask"}, {"on": "call", "when": "$round > 0"}]}},
+		{"name": "quiet", "agent": {"planner": {"tool": "plans"}, "tools": ["free"]}}]`
+	d := of(t, `{"steps": [{"id": "a", "tool": "desk"}, {"id": "b", "tool": "quiet"}]}`, tools)
+	require.Empty(t, d.Problems)
+	var got []string
+	for _, n := range d.Notices {
+		require.Equal(t, outcome.NoticeQuestion, n.Kind, n.Message)
+		got = append(got, n.Tool+": "+n.Message)
+	}
+	require.Equal(t, []string{
+		"desk: its planner may ask a person, who is then waited for",
+		"desk: its guards may ask a person, about: output",
+		"pay: its calls wait for a person's approval, where $args.amount > 100, in rounds of the agent desk",
+		"clerk: a person approves of each of its rounds before anything of it runs, in rounds of the agent desk",
+		"wipe: its calls wait for a person's approval, in rounds of the agent desk",
+		"book: may ask a person in the middle of a call, in rounds of the agent desk",
+	}, got)
+}
+
 // An agent that the plan defines itself is one call, as that of one of the registry is, and what is wrong with it is told
 // where it stands in the plan.
 func TestAnAgentOfThePlan(t *testing.T) {

@@ -2,12 +2,15 @@ package dryrun
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -33,6 +36,7 @@ func (w *described) notices(used []*known) []outcome.Notice {
 	for _, k := range used {
 		if k.calls > 0 {
 			k.notices(&n)
+			t.catalog.noticesOfRounds(k, &n)
 		}
 	}
 	if t.plan.TimeoutSet {
@@ -70,6 +74,41 @@ func (k *known) notices(n *noticed) {
 	if c.Batch != nil {
 		n.tool(outcome.NoticeBatch, k.name, "a worker gathers up to %d single calls into one, for up to %s",
 			c.Batch.MaxItems, c.Batch.Wait())
+	}
+}
+
+// noticesOfRounds says what the rounds of an agent may ask people, and those of agents below it. Whether they do nobody
+// knows before: in a dry run none is made. What groups and searches hold is not looked at.
+func (c *catalog) noticesOfRounds(k *known, n *noticed) {
+	if k.Definition.Agent == nil {
+		return
+	}
+	for _, x := range c.reached(k.name) {
+		at := ""
+		if x.Definition.Name != k.name {
+			at = ", in rounds of the agent " + k.name
+		}
+		say := func(what string) { n.tool(outcome.NoticeQuestion, x.Definition.Name, "%s%s", what, at) }
+		asks := agentcheck.AsksOf(x.Definition)
+		if asks.Rounds {
+			say("a person approves of each of its rounds before anything of it runs")
+		}
+		if asks.Planner {
+			say("its planner may ask a person, who is then waited for")
+		}
+		if len(asks.Guards) > 0 {
+			say("its guards may ask a person, about: " + strings.Join(asks.Guards, ", "))
+		}
+		switch rule := x.Contract.Approval; {
+		case x.Definition.Agent != nil || rule == "":
+		case rule == tool.AlwaysApprove:
+			say("its calls wait for a person's approval")
+		default:
+			say("its calls wait for a person's approval, where " + string(rule))
+		}
+		if x.Contract.Asks && x.Definition.Agent == nil {
+			say("may ask a person in the middle of a call")
+		}
 	}
 }
 

@@ -16,19 +16,29 @@ func (c *catalog) lacks(t *Tool) []string {
 	if t.Definition.Agent == nil {
 		return c.permits.Lacks(t.Definition.Name, t.Definition.Annotations)
 	}
+	var lacks []string
+	for _, x := range c.reached(t.Definition.Name) {
+		lacks = append(lacks, c.permits.Lacks(x.Definition.Name, x.Definition.Annotations)...)
+	}
+	slices.Sort(lacks)
+	return slices.Compact(lacks)
+}
+
+// reached returns the tools that an agent can reach, itself first: those that it and the agents below it name, their
+// planners among them, and those that templates among these call.
+func (c *catalog) reached(agent string) (all []Tool) {
 	free := newCatalog(nil)
 	free.tools = c.tools
-	reached, next := map[string]bool{}, []string{t.Definition.Name}
-	var lacks []string
-	for len(next) > 0 {
+	seen := map[string]bool{}
+	for next := []string{agent}; len(next) > 0; {
 		name := next[0]
 		next = next[1:]
 		x, known := c.tools[name]
-		if reached[name] || !known {
+		if seen[name] || !known {
 			continue
 		}
-		reached[name] = true
-		lacks = append(lacks, c.permits.Lacks(name, x.Definition.Annotations)...)
+		seen[name] = true
+		all = append(all, x)
 		switch {
 		case x.Definition.Agent != nil:
 			next = append(next, calledByAgent(x.Definition.Agent)...)
@@ -36,8 +46,7 @@ func (c *catalog) lacks(t *Tool) []string {
 			next = append(next, calledByPlan(name, free)...)
 		}
 	}
-	slices.Sort(lacks)
-	return slices.Compact(lacks)
+	return all
 }
 
 // calledByAgent returns the names of the tools in the definition of an agent, its planner's among them.

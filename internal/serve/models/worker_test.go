@@ -180,6 +180,29 @@ func TestAStepThatWaitsHoldsNoSlot(t *testing.T) {
 	require.Less(t, took, 2*time.Second)
 }
 
+// A model that writes slowly keeps its lease, which is 5 s here, though it is silent for longer than that in between: nobody
+// else is handed the step, and the model is asked once.
+func TestASlowStreamKeepsItsLease(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	c, _ := world(t, 2, "", func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		for _, part := range strings.SplitAfter(answer, "\n\n") {
+			_, _ = io.WriteString(w, part)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(6 * time.Second):
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	out := run(t, c, step)
+	require.Equal(t, outcome.Succeeded, out.Status, "%v", out.Errors)
+	require.GreaterOrEqual(t, float64(out.Stats.ElapsedMS), 12_000.0)
+	require.EqualValues(t, 1, calls.Load())
+}
+
 // Four workers ask one model that takes ten calls at once and ten a second from then on, and knows of no more. Without a
 // rate of their own most of forty calls would be refused; with it each waits once, in turn, and none is.
 func TestWorkersShareARate(t *testing.T) {
