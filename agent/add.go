@@ -15,6 +15,11 @@ func (f *Facts) Add(o Outcome) {
 		return
 	}
 	f.called[e.Tool] = true
+	if f.d.CaptureNested {
+		for _, a := range o.Nested {
+			f.board.add(a)
+		}
+	}
 	if o.Failed {
 		return
 	}

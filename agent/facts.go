@@ -42,6 +42,9 @@ type Outcome struct {
 	Result json.RawMessage
 	// Type says what kind of object the result is; empty where the worker said nothing of it.
 	Type string
+	// Nested are the objects that an agent which was called has put on its own blackboard; of others there are none. They
+	// count where the definition says so (CaptureNested).
+	Nested []Artifact
 }
 
 // Begin returns the facts of an agent that was called with an input. shared is the state that calls write to; nil for
@@ -63,6 +66,13 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 		}
 	}
 	return f, nil
+}
+
+// Inherit puts objects on the blackboard of an agent that has not begun: those of the agent that calls it.
+func (f *Facts) Inherit(objects []Artifact) {
+	for _, a := range objects {
+		f.board.add(a)
+	}
 }
 
 // Clone returns facts that go their own way from here on.

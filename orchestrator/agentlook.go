@@ -2,8 +2,10 @@ package orchestrator
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
@@ -25,6 +27,7 @@ type looked struct {
 	sums  []source // summaries that were made before, likewise
 	size  int64
 
+	board  *looked // whose blackboard it begins with; nil for nobody's
 	above  *looked // of which its share is, as long as that is not known
 	share  shareOf
 	round  int  // of the agent above
@@ -48,6 +51,7 @@ type lookedCall struct {
 // look gathers what there is of an agent's loop, to be asked about a round: all of it where anew, else what is not past.
 func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 	x := gathered(r, of, round, anew)
+	ag.inherits(r, x)
 	key, around, is := sharedBy(r, of)
 	if !is {
 		return x
@@ -60,6 +64,25 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 		x.size += x.above.size
 	}
 	return x
+}
+
+// inherits lets an agent that another calls begin with what is on the blackboard of that one, as of the record that made it
+// ready. What is past knows it.
+func (ag *agentry) inherits(r *run, x *looked) {
+	above, round, _, inRound := machine.RoundAround(r.machine, x.scope)
+	if !inRound || x.loop.Past != nil || !slices.Contains(r.start.Needs, wire.SharedBoards) {
+		return
+	}
+	x.board = ag.look(r, above, round, false)
+	x.size += x.board.size
+	begun, of := machine.ReadySince(r.machine, x.scope), &x.board.loop
+	x.loop.Above = func() []agent.Artifact { return agents.BoardOf(of, round, begun) }
+}
+
+// captures reports whether the objects of agents below are an agent's, too.
+func captures(r *run, c machine.Call) bool {
+	d := r.agents.defined[r.step(c.Step).Does().Tool]
+	return d != nil && d.CaptureNested && slices.Contains(r.start.Needs, wire.SharedBoards)
 }
 
 // gathered gathers the rounds of an agent that are not past, or all where anew. What agents below have used up counts
@@ -81,7 +104,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 		x.begun(r, &v)
 		if v.Plan != nil {
 			x.gather(r, v.Number, "", v.Plan, v.Numbers)
-			if v.Number < round {
+			if v.Number < round || captures(r, of) {
 				x.addBelow(r, v.Number)
 			}
 		}
@@ -160,6 +183,9 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 	st := r.machine.Step(c, time.Time{})
 	s := r.step(c.Step)
 	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
+	if s.Agent() != nil && s.Repeat == nil {
+		call.Token = r.token(c)
+	}
 	res := r.machine.Decided(c)
 	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
 	_, isList := r.machine.Items(c.Step)
@@ -275,6 +301,12 @@ func (x *looked) found(its *agentsOf) {
 		if b.Spent != nil {
 			its.spent[b.name] = *b.Spent
 		}
+		if b.Captured {
+			its.added[b.name] = b.Added
+		}
+	}
+	if x.board != nil {
+		x.board.found(its)
 	}
 	if x.above == nil {
 		return
@@ -297,6 +329,11 @@ func (x *looked) readOthers(ctx context.Context, v *values) *fault.Error {
 			return err
 		}
 	}
+	if x.board != nil {
+		if _, err := x.board.read(ctx, v); err != nil {
+			return err
+		}
+	}
 	if x.above == nil {
 		return nil
 	}
@@ -310,7 +347,7 @@ func (x *looked) readOthers(ctx context.Context, v *values) *fault.Error {
 
 // addBelow adds the agents that are called in a round, where somebody counts what they use up.
 func (x *looked) addBelow(r *run, round int) {
-	if !anyAround(r, x.scope, func(a *agents.Needs) bool { return a.Bounds || a.Tells }) {
+	if !anyAround(r, x.scope, func(a *agents.Needs) bool { return a.Bounds || a.Tells }) && !captures(r, x.scope) {
 		return
 	}
 	for _, v := range machine.Rounds(r.machine, x.scope) {
@@ -339,7 +376,7 @@ func (x *looked) belowOf(r *run, round int, p *plan.Plan, of machine.Numbers) {
 
 // addAgent adds an agent that has begun.
 func (x *looked) addAgent(r *run, round int, c machine.Call) {
-	b := &agents.Below{Begun: machine.ReadySince(r.machine, c)}
+	b := &agents.Below{Begun: machine.ReadySince(r.machine, c), Token: r.token(c)}
 	if b.Begun == 0 {
 		return
 	}
@@ -354,12 +391,17 @@ func (x *looked) addAgent(r *run, round int, c machine.Call) {
 	if res := r.machine.Decided(c); res != nil {
 		b.Over = res.Seq
 	}
-	if spent, known := r.agents.spent[r.token(c)]; known {
+	if spent, known := r.agents.spent[b.Token]; known {
 		b.Spent = &spent
+	}
+	b.Added, b.Captured = r.agents.added[b.Token]
+	if b.Spent != nil && (b.Captured || !captures(r, x.scope)) {
 		return
 	}
 	y := gathered(r, c, len(machine.Rounds(r.machine, c)), false)
-	b.Loop = &y.loop
+	if b.Loop = &y.loop; slices.Contains(r.start.Needs, wire.SharedBoards) {
+		y.loop.Above = func() []agent.Artifact { return agents.BoardOf(&x.loop, round, b.Begun) }
+	}
 	x.below = append(x.below, lookedBelow{b, y})
 	x.size += y.size
 }

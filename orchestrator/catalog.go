@@ -359,9 +359,24 @@ func (c *catalog) needsOfAgents(tools map[string]*wire.FrozenTool) (needs []stri
 	for name := range tools {
 		if k := c.find(name); k != nil && k.Agent() {
 			needs = append(needs, wire.NeedsOfAgent(k.Definition.Agent)...)
+			if c.reachesAgent(name, map[string]bool{}) {
+				needs = append(needs, wire.SharedBoards)
+			}
 		}
 	}
 	return needs
+}
+
+// reachesAgent reports whether a tool can call an agent, by itself or through others.
+func (c *catalog) reachesAgent(name string, seen map[string]bool) bool {
+	return slices.ContainsFunc(c.calls(name), func(x agentcheck.Call) bool {
+		if seen[x.Tool] {
+			return false
+		}
+		seen[x.Tool] = true
+		k := c.find(x.Tool)
+		return k != nil && k.Agent() || c.reachesAgent(x.Tool, seen)
+	})
 }
 
 // keep adds a tool to a set, and all that an agent can call.

@@ -112,18 +112,19 @@ type progress struct {
 type agentsOf struct {
 	defined   map[string]*agent.Definition // by name
 	templates map[string]*plan.Template
-	records   map[string]*wire.Round    // of rounds, by token
-	arguments map[machine.Call][]byte   // of calls in rounds, once the gate was asked
-	asking    map[machine.Dispatch]bool // the gate, or making the request of a planner
-	deciding  map[string]bool           // rounds, by the tokens of their scopes
-	contracts map[string]*tool.Contract // of the tools that the run froze
-	past      map[string]*agents.Past   // what is left of rounds whose parts are stored, by the agents' tokens
-	whole     map[string]bool           // whose requests go out whole, since something else lies where a part belongs
-	said      map[attemptOf]said        // of results, beside their values
-	shares    map[shareOf]agent.Budget  // of the budgets of agents above
-	sharing   map[shareOf][]func()      // wait until a share is known, which somebody finds out
-	spent     map[string]agent.Spending // by agents that are over, by token
-	speakers  map[wordOf][]func()       // are told once a word of theirs was read
+	records   map[string]*wire.Round      // of rounds, by token
+	arguments map[machine.Call][]byte     // of calls in rounds, once the gate was asked
+	asking    map[machine.Dispatch]bool   // the gate, or making the request of a planner
+	deciding  map[string]bool             // rounds, by the tokens of their scopes
+	contracts map[string]*tool.Contract   // of the tools that the run froze
+	past      map[string]*agents.Past     // what is left of rounds whose parts are stored, by the agents' tokens
+	whole     map[string]bool             // whose requests go out whole, since something else lies where a part belongs
+	said      map[attemptOf]said          // of results, beside their values
+	shares    map[shareOf]agent.Budget    // of the budgets of agents above
+	sharing   map[shareOf][]func()        // wait until a share is known, which somebody finds out
+	spent     map[string]agent.Spending   // by agents that are over, by token
+	added     map[string][]agent.Artifact // what these have put on their blackboards, where somebody has found out
+	speakers  map[wordOf][]func()         // are told once a word of theirs was read
 }
 
 // shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.
@@ -167,7 +168,7 @@ func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*pla
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
 		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
-		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{},
+		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{}, added: map[string][]agent.Artifact{},
 	}
 }
 

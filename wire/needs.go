@@ -54,6 +54,10 @@ const Guards = "guards"
 // entry: who does not know of them would let everything pass that they are asked about.
 const AskingGuards = "asking-guards"
 
+// SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
+// without it, agents begin with an empty one.
+const SharedBoards = "shared-boards"
+
 // AgentSummary is the need of a run with an agent that has summaries made, and of such an agent's entry: to who does not know
 // of them their records are nobody's.
 const AgentSummary = "agent-summary"
@@ -90,7 +94,7 @@ var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -154,7 +158,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
 	}
 }

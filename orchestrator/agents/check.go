@@ -3,11 +3,14 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
 // Tools are the tools that an agent may use: those of the registry, or those that a run froze.
@@ -89,4 +92,112 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		out.Guards, out.GuardTools = a, a.GuardTools()
 	}
 	return out
+}
+
+// MostSearched is the most tools that a search looks through: a run freezes all of them.
+const MostSearched = 1_000
+
+// Roles are the groups of tools of one moment, as the agents that a plan can reach ask for them. It is for one
+// goroutine.
+type Roles struct {
+	set    *group.Set // nil: not read yet
+	wanted bool
+	tools  map[string][]string // of the roles that were asked for
+	found  map[string][]string // that searches look through, likewise
+}
+
+// NewRoles returns the groups of a set; nil for one that nobody has read yet.
+func NewRoles(set *group.Set) *Roles {
+	return &Roles{set: set, tools: map[string][]string{}, found: map[string][]string{}}
+}
+
+// Wanted reports whether somebody has asked for a group and the set was not read yet: then all that was asked is to
+// be asked again.
+func (r *Roles) Wanted() bool { return r.wanted }
+
+// Group returns the tools that stand for a role among those that are live, and whether there is such a group.
+func (r *Roles) Group(role string, live func() []group.Live) (tools []string, ok bool) {
+	if r.set == nil {
+		r.wanted = true
+		return nil, false
+	}
+	if tools, ok = r.tools[role]; ok {
+		return tools, true
+	}
+	d, tools := r.set.Resolve(role, live())
+	if d == nil {
+		return nil, false
+	}
+	r.tools[role] = append([]string{}, tools...)
+	return tools, true
+}
+
+// Groups returns the roles of all groups, sorted.
+func (r *Roles) Groups() []string {
+	if r.set == nil {
+		return nil
+	}
+	return r.set.Roles()
+}
+
+// Searchable returns what searches look through: the tools of a group, or all where the role is empty, that may be
+// found.
+func (r *Roles) Searchable(role string, all func() []string, mayBeFound func(tool string) bool) []string {
+	found, known := r.found[role]
+	if !known {
+		found = slices.DeleteFunc(slices.Clone(all()), func(name string) bool { return !mayBeFound(name) })
+		r.found[role] = found
+	}
+	return found
+}
+
+// Frozen returns what a run keeps of groups: the tools of the roles that its agents name, and those that their
+// searches look through, by roles; nil for nothing.
+func (r *Roles) Frozen() FrozenRoles {
+	f := FrozenRoles{}
+	if len(r.tools) > 0 {
+		f.Roles = maps.Clone(r.tools)
+	}
+	if len(r.found) > 0 {
+		f.Search = maps.Clone(r.found)
+	}
+	return f
+}
+
+// FrozenRoles are the groups that a run froze.
+type FrozenRoles struct{ Roles, Search map[string][]string }
+
+// Group returns the tools of a group.
+func (f FrozenRoles) Group(role string) (tools []string, ok bool) {
+	tools, ok = f.Roles[role]
+	return tools, ok
+}
+
+// Groups returns the roles of all groups, sorted.
+func (f FrozenRoles) Groups() []string { return slices.Sorted(maps.Keys(f.Roles)) }
+
+// Searchable returns what searches look through.
+func (f FrozenRoles) Searchable(role string) []string { return f.Search[role] }
+
+// SearchesOf returns the roles that an agent's searches are for; an empty one is all tools, of which its facades may
+// have some selected, too.
+func SearchesOf(a *agent.Definition) (roles []string) {
+	for _, e := range a.Entries() {
+		if role, is := e.Searches(); is {
+			roles = append(roles, role)
+		} else if e.Selects() != "" {
+			roles = append(roles, "")
+		}
+	}
+	return roles
+}
+
+// TooWide returns an agent that can't run, since its search would look through so many tools; nil where it can.
+func TooWide(tools int) *plan.Agent {
+	if tools <= MostSearched {
+		return nil
+	}
+	const flaw = `its searches, or what its facades have selected, are of %d tools, at most %d are allowed; ` +
+		`search in a group: {"search_tools": {"group": "web"}}`
+	return &plan.Agent{Flaw: fmt.Sprintf(flaw, tools, MostSearched)}
 }

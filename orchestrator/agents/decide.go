@@ -67,7 +67,7 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 	}
 	d.Earlier = l.referred(a, round)
 	if l.Definition.Approval != nil {
-		d.Bound = l.bound(round, x)
+		d.Bound = boundOf(l, round, x)
 	}
 	if p, _ := planOf(d, l.Templates); p != nil {
 		if problem := tooDeep(p, scope); problem != nil {

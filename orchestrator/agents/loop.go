@@ -33,6 +33,8 @@ type Loop struct {
 	Run, Name string
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
 	Share agent.Budget
+	// Above returns what is on the blackboard of the agent that calls it, as of the record that began it; nil for nothing.
+	Above func() []agent.Artifact
 	// Part says what the part of a round is called.
 	Part func(round int) string
 
@@ -69,6 +71,8 @@ type Round struct {
 type Call struct {
 	// Path names it by the ids of the steps down to it, without numbers of items and iterations.
 	Path string
+	// Token is its own, of an agent; empty for others.
+	Token string
 	// Seq is the sequence of the record that decided it; 0 for one that none has.
 	Seq uint64
 	// ByOwner says that no worker did.
@@ -85,6 +89,34 @@ type Call struct {
 	Value json.RawMessage
 	Err   *fault.Error
 	MS    int64
+}
+
+// Below is an agent among the calls of a round, at any depth, but not one within another agent.
+type Below struct {
+	// Begun is the sequence of the record that made it ready, Over of the one that ended it; 0 where there is none, also
+	// for one that was given up without a record of its own.
+	Begun, Over uint64
+	// Token is its own.
+	Token string
+	// Added are the objects that it has put on its blackboard, once it is over and somebody has found out: then Captured is
+	// true.
+	Added    []agent.Artifact
+	Captured bool
+	// Budget is its own, beyond which it uses up nothing of its share.
+	Budget agent.Budget
+	// Loop is its own, once it is over; nil where Spent is there.
+	Loop *Loop
+	// Spent is what it has used up in the end, as soon as somebody has found out.
+	Spent *agent.Spending
+}
+
+// objects are those that it has put on its blackboard in the end: what it was handed is not among them.
+func (b *Below) objects() []agent.Artifact {
+	if !b.Captured && b.Loop != nil && len(b.Loop.Rounds) > 0 {
+		all := BoardOf(b.Loop, len(b.Loop.Rounds)-1, ^uint64(0))
+		b.Added, b.Captured = all[min(len(inheritedBy(b.Loop)), len(all)):], true
+	}
+	return b.Added
 }
 
 // reading is an answer as it was read, on the facts of the beginning of its round.
@@ -147,6 +179,7 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		if err != nil {
 			return nil, err
 		}
+		f.Inherit(inheritedBy(l))
 		f.BeginRound(0, nil)
 		l.facts = append(l.facts, f)
 	}
@@ -163,6 +196,40 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		l.facts = append(l.facts, f)
 	}
 	return l.facts[round], nil
+}
+
+// inheritedBy returns what is on a loop's blackboard before its first round.
+func inheritedBy(l *Loop) []agent.Artifact {
+	if l.Above == nil {
+		return nil
+	}
+	return l.Above()
+}
+
+// BoardOf returns what is on the blackboard of an agent in a round, up to a record.
+func BoardOf(l *Loop, round int, upTo uint64) []agent.Artifact {
+	f, err := l.begin(round)
+	if err != nil {
+		return nil
+	}
+	f = f.Clone()
+	for _, o := range l.outcomes(round, upTo) {
+		f.Add(o.Outcome)
+	}
+	return f.Artifacts()
+}
+
+// nestedOf returns the objects of an agent that was called, where they count.
+func nestedOf(l *Loop, round int, c *Call) []agent.Artifact {
+	if !l.Definition.CaptureNested || c.Token == "" {
+		return nil
+	}
+	for _, b := range l.Rounds[round].Below {
+		if b.Token == c.Token {
+			return b.objects()
+		}
+	}
+	return nil
 }
 
 // onBoard notes by which name the blackboard has all of what a call returned.
@@ -217,7 +284,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 		if c.Err != nil && l.Definition.NotMade(c.Err) {
 			continue
 		}
-		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
+		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type, Nested: nestedOf(l, round, c)}}
 		all = append(all, o)
 	}
 	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })

@@ -21,9 +21,9 @@ type boundTo struct {
 	SHA256 string          `json:"sha256,omitempty"`
 }
 
-// bound returns what the calls of an answer are made with that its planner does not see, by their paths, as far as that is known
+// boundOf returns what the calls of an answer are made with that its planner does not see, by their paths, as far as that is known
 // before any of them is made: a person approves of it.
-func (l *Loop) bound(round int, x *reading) map[string]map[string]json.RawMessage {
+func boundOf(l *Loop, round int, x *reading) map[string]map[string]json.RawMessage {
 	f, err := l.begin(round)
 	if err != nil {
 		return nil

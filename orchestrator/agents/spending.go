@@ -10,19 +10,6 @@ import (
 	"github.com/stepjet/stepjet/fault"
 )
 
-// Below is an agent among the calls of a round, at any depth, but not one within another agent.
-type Below struct {
-	// Begun is the sequence of the record that made it ready, Over of the one that ended it; 0 where there is none, also
-	// for one that was given up without a record of its own.
-	Begun, Over uint64
-	// Budget is its own, beyond which it uses up nothing of its share.
-	Budget agent.Budget
-	// Loop is its own, once it is over; nil where Spent is there.
-	Loop *Loop
-	// Spent is what it has used up in the end, as soon as somebody has found out.
-	Spent *agent.Spending
-}
-
 // spending is what it has used up in the end, with a share of the budget above.
 func (b *Below) spending(share agent.Budget) agent.Spending {
 	if b.Spent == nil {
@@ -180,12 +167,14 @@ func (x *reading) calls(advance agent.Advance) (n int64) {
 type Needs struct {
 	// Bounds says that it has a budget that agents below count against, Tells that its planner may ask what they have cost.
 	Bounds, Tells bool
+	// Captures says that the objects of agents below are its own, too.
+	Captures bool
 }
 
 // NeedsOf returns those of a definition.
 func NeedsOf(d *agent.Definition) *Needs {
 	b := d.Budget
-	n := &Needs{Bounds: b.Steps != 0 || b.Tokens != 0 || b.CostUSD != 0}
+	n := &Needs{Bounds: b.Steps != 0 || b.Tokens != 0 || b.CostUSD != 0, Captures: d.CaptureNested}
 	for _, e := range d.Entries() {
 		n.Tells = n.Tells || e.Kind == agent.KindBuiltIn && strings.HasPrefix(e.Name, "process_")
 	}

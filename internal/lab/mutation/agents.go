@@ -279,6 +279,14 @@ var ofAgents = []mutant{
 		"internal/agentcheck/circle.go", "		if g.Tool != \"\" {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgentBelow",
 	},
 	{
+		"agent-board-inherited", "an agent that another calls begins with an empty blackboard",
+		"orchestrator/agents/loop.go", "		f.Inherit(inheritedBy(l))\n", "", "./orchestrator", "CallersBlackboard",
+	},
+	{
+		"agent-board-twice", "what an agent was handed comes back to its caller's blackboard",
+		"orchestrator/agents/loop.go", "all[min(len(inheritedBy(b.Loop)), len(all)):], true", "all, true", "./orchestrator", "CallersBlackboard",
+	},
+	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
 		"orchestrator/agents/loop.go", "		if c.Err != nil && l.Definition.NotMade(c.Err) {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgent",
 	},
