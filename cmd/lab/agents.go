@@ -54,6 +54,11 @@ func agents(ctx context.Context, names []string, scale float64, figures, report 
 	if report != "" && figures == "" {
 		return fault.New(fault.InvalidConfig, "--report needs --figures, the folder of what it reports")
 	}
+	if figures != "" { // before anything is measured: what can't be kept was measured for nothing
+		if err := os.MkdirAll(figures, 0o755); err != nil {
+			return fault.Wrap(fault.InvalidConfig, err, "making the folder of --figures")
+		}
+	}
 	dir, err := os.MkdirTemp("", "stepjet-agents-")
 	if err != nil {
 		return err
