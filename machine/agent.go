@@ -26,7 +26,7 @@ type rounds struct {
 	ending    *ending // nil as long as the loop goes on
 	said      []Said
 	cut       []cut             // in their order
-	refused   []refused         // by guards, likewise
+	refused   []refused         // by guards and the output schema, likewise
 	pending   *Question         // about the round that is to run next, which waits for a person; nil for none
 	answered  map[int]*Question // by round: what a person was asked about it, and said
 	greeted   bool              // its input has passed its guards
@@ -330,7 +330,12 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range d.Direct {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			a.offer(r, i, a.comesTo(r, i, r.calls[sc.at(n)].result), direct, at, out)
+			res := a.comesTo(r, i, r.calls[sc.at(n)].result)
+			if err := returnsDirectly(r, i, id, res); err != nil {
+				a.unfit(r, i, refused{len(a.records) - 1, err, false}, at, out)
+				return
+			}
+			a.offer(r, i, res, direct, at, out)
 			return
 		}
 	}
@@ -346,15 +351,38 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	a.shaped(r, i, sc, at, out)
 }
 
+// returnsDirectly reports why the result of a direct tool is none that the agent may come to. One that lies apart for its size
+// is not looked at here; an output that refers to it is, once an owner has read it.
+func returnsDirectly(r *Run, i int, id string, res *Result) *fault.Error {
+	t := r.stepOf(i).Template
+	if t.Output != nil && res.Value == nil {
+		return fault.New(fault.TooLarge, "the result of %q lies apart for its size, and is not held against the output schema by itself", id).
+			WithHint(`answer with an "output" that refers to it, or to what of it is wanted`)
+	}
+	return t.Returns(res.Value)
+}
+
 // shaped goes on with an agent once it is known what the output of a round came to: what its schema does not allow, and
-// what could not be made, is dropped.
+// what could not be made, is dropped. An answer that puts forward nothing else is of no use.
 func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
-	if sc.output.Error != nil {
-		r.calls[i].state = entered
-		a.further(r, i, at, out)
+	if err := sc.output.Error; err != nil {
+		d := a.records[len(a.records)-1]
+		a.unfit(r, i, refused{len(a.records) - 1, err, !sc.callsOf(d, func(int) bool { return true })}, at, out)
 		return
 	}
 	a.end(r, i, sc.output, nil, at, out)
+}
+
+// unfit goes on with an agent of which a round came to what it may not come to.
+func (a *rounds) unfit(r *Run, i int, why refused, at time.Time, out *Effects) {
+	a.refused = append(a.refused, why)
+	r.calls[i].state = entered
+	a.further(r, i, at, out)
+}
+
+// invalid reports whether the answer of a round was of no use.
+func (a *rounds) invalid(round int) bool {
+	return a.records[round].Invalid || slices.ContainsFunc(a.refused, func(x refused) bool { return x.round == round && x.invalid })
 }
 
 // end ends an agent with what its loop came to, a result or an error. One that responds, and of which something was
@@ -406,13 +434,23 @@ func (a *rounds) executed(r *Run) bool {
 		if asksPlanner(sc) {
 			continue
 		}
-		earlier := a.records[sc.round-1].Earlier
-		for n := range sc.plan.Steps {
-			s, state := &sc.plan.Steps[n], r.calls[sc.at(n)].state
-			own := slices.ContainsFunc(earlier, func(e Earlier) bool { return e.Step == s.ID })
-			if !own && (s.Tool != "" || s.Plan != nil) && (state == succeeded || state == failed) {
-				return true
-			}
+		if sc.callsOf(a.records[sc.round-1], func(call int) bool {
+			state := r.calls[call].state
+			return state == succeeded || state == failed
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// callsOf reports whether there is such a call in what a round runs: a value is none, nor is what stands for an earlier round.
+func (sc *scope) callsOf(d *Round, such func(call int) bool) bool {
+	for n := range sc.plan.Steps {
+		s := &sc.plan.Steps[n]
+		own := slices.ContainsFunc(d.Earlier, func(e Earlier) bool { return e.Step == s.ID })
+		if !own && (s.Tool != "" || s.Plan != nil) && such(sc.at(n)) {
+			return true
 		}
 	}
 	return false
@@ -457,7 +495,7 @@ func (a *rounds) comesTo(r *Run, i int, res *Result) *Result {
 func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 	n := len(a.records)
 	invalid := 0
-	for n-invalid > 0 && a.records[n-1-invalid].Invalid {
+	for n-invalid > 0 && a.invalid(n-1-invalid) {
 		invalid++
 	}
 	switch {
@@ -482,7 +520,13 @@ func (a *rounds) ended(r *Run, err *fault.Error) *fault.Error {
 		Last     map[string]json.RawMessage `json:"last,omitempty"`
 		Problems []fault.Problem            `json:"problems,omitempty"`
 	}{Rounds: len(a.records)}
-	details.Problems = a.records[len(a.records)-1].Problems
+	last := len(a.records) - 1
+	details.Problems = a.records[last].Problems
+	for _, x := range a.refused {
+		if x.round == last && x.invalid {
+			details.Problems = []fault.Problem{{Code: x.err.Code, Path: "/output", Message: x.err.Message, Hint: x.err.Hint}}
+		}
+	}
 	room := maxLast
 	if sc := a.current(); !asksPlanner(sc) {
 		for n := range sc.plan.Steps {

@@ -27,7 +27,17 @@ var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Age
 		{plan.OnCall, "", "judge", "reject"}, {plan.OnResult, "", "judge", "ask"}, {plan.OnCall, "", "jury", "fail"}, {plan.OnOutput, "odd", "", "ask"}, {plan.OnOutput, "", "judge", "reject"}}}},
 	"greets": {Name: "greets", Agent: &plan.Agent{Planner: "planner", MaxRounds: 3, Responds: true, GuardTools: []string{"judge"}, Guards: asking{
 		{plan.OnInput, "bad", "", "reject"}, {plan.OnInput, "odd", "", "ask"}, {plan.OnInput, "", "judge", "ask"}, {plan.OnCall, "odd", "", "ask"}, {plan.OnResult, "odd", "", "ask"}}}},
+	"typed":     {Name: "typed", Output: numbered(), Agent: &plan.Agent{Planner: "planner", MaxRounds: 9}},
 	"forgetful": {Name: "forgetful", Agent: &plan.Agent{Planner: "planner", Summary: "digest", MaxRounds: 9}}}
+
+// numbered is the schema of {"n": 1}.
+func numbered() *tool.Schema {
+	s, err := tool.CompileSchema(json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
 
 // asking are guards of which each has a tool, or a word that may not be in what it looks at.
 type asking []struct{ on, word, tool, otherwise string }

@@ -21,7 +21,8 @@ type RoundView struct {
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
 	Plan    *plan.Plan
 	Numbers Numbers
-	// Refused is why a guard did not let pass what the round came to; nil where none said no.
+	// Refused is why what the round came to is not what the agent comes to: its output schema, or a guard, does not let it
+	// pass; nil where none said no.
 	Refused *fault.Error
 	// Final says that the planner is asked for a last answer.
 	Final bool

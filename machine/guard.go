@@ -12,10 +12,11 @@ import (
 // out here and stands in none, but for calls that workers are handed: who sends one has its arguments, and records it as
 // failed where a guard says no. Guards that are tools, and people whom guards ask, are waited for (guarding).
 
-// refused is what a round came to, and a guard did not let pass.
+// refused is what a round came to, and a guard or the output schema did not let pass.
 type refused struct {
-	round int
-	err   *fault.Error
+	round   int
+	err     *fault.Error
+	invalid bool // the answer was of no use: it put forward this alone
 }
 
 // shown is an input as guards see it; nil where it can't be looked at.

@@ -307,7 +307,7 @@ func (g *guarding) declined(r *Run, no *plan.Refusal, at time.Time, out *Effects
 	case g.as == responded:
 		a.unresponded(r, i, at, out)
 	default:
-		a.refused = append(a.refused, refused{len(a.records) - 1, no.Err})
+		a.refused = append(a.refused, refused{len(a.records) - 1, no.Err, false})
 		r.calls[i].state = entered
 		a.further(r, i, at, out)
 	}

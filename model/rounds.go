@@ -61,14 +61,19 @@ func (r Round) heard(n int, native bool, values []Record) string {
 	if len(values) > 0 {
 		parts = append(parts, "Values of round "+strconv.Itoa(n)+":\n"+string(encode(values)))
 	}
-	if !native && isNull(r.Problems) {
+	ran := len(r.Records) > 0 // of an answer that was of no use nothing was
+	if !native && (ran || isNull(r.Problems)) {
 		parts = append(parts, "Results of round "+strconv.Itoa(n)+":\n"+string(encode(orEmpty(r.Records))))
 	}
 	if r.LeftOut > 0 {
 		parts = append(parts, "There were "+strconv.Itoa(r.LeftOut)+" more calls.")
 	}
 	if !isNull(r.Problems) {
-		parts = append(parts, "This answer can't be used, and nothing of it was run. Problems:\n"+string(compact(r.Problems)))
+		why := "This answer can't be used, and nothing of it was run."
+		if ran {
+			why = "What this answer came to was not taken as the output."
+		}
+		parts = append(parts, why+" Problems:\n"+string(compact(r.Problems)))
 	}
 	return strings.Join(parts, "\n\n")
 }

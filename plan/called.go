@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -157,10 +158,15 @@ func (t *Template) Returns(output []byte) *fault.Error {
 	if t == nil || t.Output == nil {
 		return nil
 	}
-	if bad := t.Output.Check(output, nil); len(bad) > 0 {
-		return tool.OutputRefusal(t.Name, bad)
+	bad := t.Output.Check(output, nil)
+	switch {
+	case len(bad) == 0:
+		return nil
+	case t.Agent != nil: // its planner is told
+		return fault.New(fault.InvalidValue, "what the agent would come to is against its output schema: %s: %s", cmp.Or(bad[0].Pointer, "the output"), bad[0].Message).
+			WithHint("%s", cmp.Or(bad[0].Hint, `answer with an "output" as outputSchema says`))
 	}
-	return nil
+	return tool.OutputRefusal(t.Name, bad)
 }
 
 // MaxTemplates is the most bytes that the plans of all templates may have together which a plan can reach.

@@ -19,6 +19,18 @@ var ofAgents = []mutant{
 		"orchestrator/agents/shown.go", " && d.Tools[as] != \"\" {", " && false {", "./orchestrator", "WhoApprovesSees",
 	},
 	{
+		"agent-direct-unfit", "an agent succeeds with a direct tool's result that its output schema does not allow",
+		"machine/agent.go", "err := returnsDirectly(r, i, id, res); err != nil {", "err := returnsDirectly(r, i, id, res); false && err != nil {", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-unfit-untold", "a planner is not told why its output does not fit the output schema",
+		"machine/agent.go", "	a.refused = append(a.refused, why)\n", "", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-unfit-for-ever", "an output alone that does not fit, however often, is no answer of no use",
+		"machine/agent.go", "refused{len(a.records) - 1, err, !sc.callsOf(d, func(int) bool { return true })}", "refused{len(a.records) - 1, err, false && d == nil}", "./machine", "Scenarios/agents",
+	},
+	{
 		"answer-amid-words", "a plan that a planner speaks about is run",
 		"internal/jsonmend/jsonmend.go", "	case found == 1 && out.Flaw != None:", "	case false:", "./internal/jsonmend", "Flaws",
 	},
