@@ -9,7 +9,10 @@ import (
 
 // gatekeeper goes through the calls of one answer.
 type gatekeeper struct {
-	f         *Facts
+	f         *Facts // that the call in hand is admitted on
+	begun     *Facts // those of the calls before from
+	from      int
+	now       *Facts // those of all others
 	a         *Admission
 	entries   map[string]*Entry
 	exclusive bool // a facade could be opened that hides all others
@@ -48,6 +51,9 @@ func (b *brought) some(of func(e *Entry) bool) bool {
 // call decides about one call.
 func (g *gatekeeper) call(c int) {
 	call := &g.a.calls[c]
+	if g.f = g.begun; c >= g.from {
+		g.f = g.now
+	}
 	g.may[c] = &brought{entries: map[*Entry]bool{}}
 	for _, d := range call.After {
 		g.bring(c, d)
@@ -299,8 +305,27 @@ func (g *gatekeeper) opens(c *clause, may *brought) bool {
 // Admit goes through the calls of an answer, in its order but each behind what it depends on, and says what becomes of
 // each as of these facts. A call that is locked is admitted where calls that it waits for may open it, and settled with
 // locked otherwise. Whether it is open when it is ready, Gate says again.
-func (f *Facts) Admit(calls []Call) *Admission {
-	a := &Admission{Waits: make([][]int, len(calls)), Settled: map[int]Settled{}, calls: calls}
+func (f *Facts) Admit(calls []Call) *Admission { return f.AdmitMore(calls, len(calls), f) }
+
+// AdmitMore is Admit for calls of which the first were admitted before, on these facts, and stay as they were. Those from a
+// place on are added while these run, and admitted on the facts of now.
+func (f *Facts) AdmitMore(calls []Call, from int, now *Facts) *Admission {
+	a := Admitted(calls, make([][]int, len(calls)))
+	g := &gatekeeper{begun: f, from: from, now: now, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
+	for e := range f.entries {
+		g.entries[e.Name] = e
+		_, open := f.opened[e.Name]
+		g.exclusive = g.exclusive || e.Kind == KindFacade && e.facade.exclusive && !open
+	}
+	for _, c := range a.order {
+		g.call(c)
+	}
+	return a
+}
+
+// Admitted returns the admission of calls by what was recorded of it: for each of them those that it waits for beside After.
+func Admitted(calls []Call, waits [][]int) *Admission {
+	a := &Admission{Waits: waits, Settled: map[int]Settled{}, calls: calls}
 	a.children = make([][]int, len(calls)+1)
 	for i, c := range calls {
 		a.children[c.Within+1] = append(a.children[c.Within+1], i)
@@ -309,15 +334,6 @@ func (f *Facts) Admit(calls []Call) *Admission {
 	a.place = make([]int, len(calls))
 	for i, c := range a.order {
 		a.place[c] = i
-	}
-	g := &gatekeeper{f: f, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
-	for e := range f.entries {
-		g.entries[e.Name] = e
-		_, open := f.opened[e.Name]
-		g.exclusive = g.exclusive || e.Kind == KindFacade && e.facade.exclusive && !open
-	}
-	for _, c := range a.order {
-		g.call(c)
 	}
 	return a
 }

@@ -146,7 +146,7 @@ func summary(r *Run, c Call) bool {
 		return false
 	}
 	sc := r.scopeOf(c.Step)
-	return sc.outer != nil && sc.round > 0 && c.Step == sc.first+1 && sc.base().Steps[1].ID == plan.SummaryStep
+	return sc.outer != nil && sc.round > 0 && c.Step == sc.first+1 && len(sc.base().Steps) > 1 && sc.base().Steps[1].ID == plan.SummaryStep
 }
 
 // fits reports whether the run has room for more steps; where it has not, the agent fails.
@@ -328,7 +328,7 @@ func (a *rounds) parts(r *Run, e Earlier) []Part {
 // over goes on with an agent of which what a round decided has run.
 func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
-	for _, id := range d.Direct {
+	for _, id := range slices.Concat(d.Direct, sc.added().direct) {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
 			res := a.comesTo(r, i, r.calls[sc.at(n)].result)
 			if err := returnsDirectly(r, i, id, res); err != nil {
@@ -446,9 +446,10 @@ func (a *rounds) executed(r *Run) bool {
 
 // callsOf reports whether there is such a call in what a round runs: a value is none, nor is what stands for an earlier round.
 func (sc *scope) callsOf(d *Round, such func(call int) bool) bool {
+	earlier := slices.Concat(d.Earlier, sc.added().earlier)
 	for n := range sc.plan.Steps {
 		s := &sc.plan.Steps[n]
-		own := slices.ContainsFunc(d.Earlier, func(e Earlier) bool { return e.Step == s.ID })
+		own := slices.ContainsFunc(earlier, func(e Earlier) bool { return e.Step == s.ID })
 		if !own && (s.Tool != "" || s.Plan != nil) && such(sc.at(n)) {
 			return true
 		}

@@ -131,6 +131,24 @@ func (words) Ends(err *fault.Error) bool {
 	return err.Code == fault.Rejected && strings.Contains(err.Message, "decided by the owner")
 }
 
+// admitted is what was decided of the steps that an amendment adds to a round.
+func admitted(settled map[string]json.RawMessage, locked []string, earlier map[string][]string) *machine.Admitted {
+	x := &machine.Admitted{
+		Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}, Templates: agents, Settled: map[string]*machine.Result{},
+		Name: func(s *plan.Step) { s.Tool = strings.TrimPrefix(s.Tool, "as-") },
+	}
+	for id, value := range settled {
+		x.Settled[id] = &machine.Result{Value: value}
+	}
+	for _, id := range locked {
+		x.Settled[id] = &machine.Result{Error: fault.New(fault.Locked, "call another first")}
+	}
+	for id, ids := range earlier {
+		x.Earlier = append(x.Earlier, machine.Earlier{Step: id, IDs: ids})
+	}
+	return x
+}
+
 // roundOf is the record of a round: its scope, and what its input says.
 func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 	var said struct {

@@ -37,9 +37,11 @@ type Amendment struct {
 	// Contracts are those of tools that the run used none of before, Templates those of them that are plans.
 	Contracts map[string]*tool.Contract
 	Templates map[string]*plan.Template
-	By        string
-	Verified  bool
-	Reason    string
+	// Admitted is what was decided of the added steps where the scope is a round of an agent; nil for any other.
+	Admitted *Admitted
+	By       string
+	Verified bool
+	Reason   string
 	// Approved says that no person is asked about it, though the plan was submitted for an approval: whoever asked for it
 	// may approve of it, or the run's owner closes what is open.
 	Approved bool
@@ -56,6 +58,22 @@ type Amendment struct {
 	stale  *fault.Error // why it does nothing; nil where it is in force, or waits for a person
 	steps  int          // that its scope had then
 	at     time.Time    // of its record
+}
+
+// Admitted is what was decided of the steps that an amendment adds to a round of an agent, when they were admitted.
+type Admitted struct {
+	// Contracts are those of the tools that the run can call, by name, and Templates what it can call that is a plan or an
+	// agent, by the names by which the steps do.
+	Contracts map[string]*tool.Contract
+	Templates map[string]*plan.Template
+	// Name gives a step, and those of a plan within, the names of their tools.
+	Name func(*plan.Step)
+	// Settled are those that have come to something already, by id, and After those that each waits for beside what it says.
+	Settled map[string]*Result
+	After   map[string][]string
+	// Earlier and Direct are as of a Round.
+	Earlier []Earlier
+	Direct  []string
 }
 
 // discard says what became of a step that an amendment discarded.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
 )
 
 // reading is an amendment as read for a plan. It is read once, unless its scope comes to another plan when the state is
@@ -48,7 +49,7 @@ func (x *amending) apply(added *plan.Amended, at time.Time, out *Effects) {
 	now.changing = true
 	sc.reached.taking = true // nobody is taken before all that is added is there
 	x.discardAll(at, out)
-	x.add(added)
+	x.add(added, at, out)
 	now.closed = now.closed || x.a.Close
 	now.changing, sc.reached.taking = false, false
 	sc.keepOpen(x.Run, at)
@@ -123,6 +124,9 @@ func (x *amending) read() (*plan.Amended, *fault.Error) {
 			p := report.Problems[0]
 			return nil, fault.New(p.Code, "%s: %s", p.Path, p.Message).WithHint("%s", p.Hint)
 		}
+		for i := 0; a.Admitted != nil && i < len(added.Added); i++ {
+			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])
+		}
 		a.read, a.below = &reading{sc.plan, offset, added}, make([]int32, len(added.Added)) // nothing of it has a place yet
 	}
 	added := a.read.amended
@@ -139,13 +143,20 @@ func (x *amending) read() (*plan.Amended, *fault.Error) {
 
 // addition is the amendment as the plan takes it.
 func (x *amending) addition() *plan.Amendment {
-	return &plan.Amendment{
-		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain,
+	p := &plan.Amendment{
+		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain, Round: x.sc.round > 0,
 	}
+	for i := 0; x.a.Admitted != nil && i < len(p.Add); i++ {
+		p.After = append(p.After, x.a.Admitted.After[idOf(p.Add[i])])
+	}
+	return p
 }
 
 // templates returns those that the added steps may call. Those that the run has already go before those of the amendment.
 func (x *amending) templates() map[string]*plan.Template {
+	if x.a.Admitted != nil {
+		return x.a.Admitted.Templates
+	}
 	known := x.used(&x.tree)
 	if len(x.a.Templates) == 0 {
 		return known.templates
@@ -218,7 +229,7 @@ func (x *amending) discard(i int, at time.Time, out *Effects) {
 }
 
 // add lets what an amendment adds take part.
-func (x *amending) add(added *plan.Amended) {
+func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 	sc, a, was := x.sc, x.a, len(x.sc.plan.Steps)
 	sc.plan = added.Plan
 	x.addContracts(added)
@@ -241,15 +252,40 @@ func (x *amending) add(added *plan.Amended) {
 				s.missing++
 			}
 		}
-		if s.missing == 0 {
+	}
+	x.settleAdmitted(added, at, out)
+	for _, n := range added.Added {
+		if s := &x.calls[sc.at(n)]; s.missing == 0 && s.state == waiting {
 			sc.reach(x.Run, n)
 		}
 	}
 }
 
+// settleAdmitted decides the steps of a round that came to something when they were admitted.
+func (x *amending) settleAdmitted(added *plan.Amended, at time.Time, out *Effects) {
+	how := x.a.Admitted
+	if how == nil {
+		return
+	}
+	now := x.sc.amended
+	now.direct, now.earlier = append(now.direct, how.Direct...), append(now.earlier, how.Earlier...)
+	of := &Round{Settled: how.Settled, Earlier: how.Earlier}
+	for _, n := range added.Added {
+		agentAround(&x.tree, x.sc).settled(x.Run, x.sc, n, of, at, out)
+	}
+}
+
+// tools returns the contracts of the tools that added steps may call.
+func (x *amending) tools() map[string]*tool.Contract {
+	if x.a.Admitted != nil {
+		return x.a.Admitted.Contracts
+	}
+	return x.used(&x.tree).with(x.a).contracts
+}
+
 // addContracts adds the contracts of added steps, and before them those of the plans within.
 func (x *amending) addContracts(added *plan.Amended) {
-	tools := x.used(&x.tree).with(x.a).contracts
+	tools := x.tools()
 	for _, n := range added.Added {
 		if inner := added.Plan.Steps[n].Plan; inner != nil {
 			x.contracts = appendContracts(x.contracts, inner, tools)

@@ -154,6 +154,10 @@ func (x *amending) unamendable() *fault.Error {
 		return fault.New(fault.AlreadyFinished, "the plan of %s came to its end before it was amended", shownScope(sc)).
 			WithHint("what is to be done besides is a plan of its own")
 	}
+	if in := x.inRound(); in != "" {
+		return fault.New(fault.NotAmendable, "the plan of %s lies within a round of an agent, and is amended with that alone", shownScope(sc)).
+			WithHint("amend the round: discard the step of %s, and add it as it should be", in)
+	}
 	if name := x.calledBy(); name != "" {
 		return fault.New(fault.NotAmendable, "the plan of %s is that of the template %q, which stays as it is", shownScope(sc), name).
 			WithHint("amend the plan that calls it")
@@ -167,9 +171,20 @@ func (x *amending) unamendable() *fault.Error {
 
 // calledBy returns the template whose plan the scope is, or lies within; empty where somebody wrote it.
 func (x *amending) calledBy() string {
-	for sc := x.sc; sc.outer != nil; sc = sc.outer {
+	for sc := x.sc; sc.outer != nil && sc.round == 0; sc = sc.outer {
 		if t := x.stepOf(sc.of.Step).Template; t != nil {
 			return t.Name
+		}
+	}
+	return ""
+}
+
+// inRound returns the token of the round that the scope lies within, as the plan of a step that the planner wrote; empty for
+// any other.
+func (x *amending) inRound() string {
+	for sc := x.sc; sc.outer != nil && sc.round == 0 && x.stepOf(sc.of.Step).Template == nil; sc = sc.outer {
+		if around := sc.outer; around.round > 0 {
+			return around.token
 		}
 	}
 	return ""

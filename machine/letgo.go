@@ -171,8 +171,22 @@ func MissingOf(r *Run, round *Round) (list []*Result) {
 	if !ok {
 		return nil
 	}
+	return missingParts(r, i, round.Earlier)
+}
+
+// MissingFor is MissingOf for an amendment of a round.
+func MissingFor(r *Run, a *Amendment) []*Result {
+	sc := roundNamed(&r.tree, a.Scope)
+	if r.kept.gone == 0 || a.Admitted == nil || sc == nil {
+		return nil
+	}
+	i, _ := r.index(sc.of)
+	return missingParts(r, i, a.Admitted.Earlier)
+}
+
+func missingParts(r *Run, i int, earlier []Earlier) (list []*Result) {
 	g := letting{run: r}
-	for _, e := range round.Earlier {
+	for _, e := range earlier {
 		g.referTo(&Result{Parts: roundsOf(&r.tree, i).parts(r, e)})
 	}
 	if g.referred == nil {

@@ -148,6 +148,9 @@ func scopeNamed(t *tree, token string) *scope {
 	if token == atRoot.token {
 		return &t.root
 	}
+	if sc := roundNamed(t, token); sc != nil {
+		return sc
+	}
 	c, ok := t.Find(token)
 	if !ok {
 		return nil
@@ -156,6 +159,37 @@ func scopeNamed(t *tree, token string) *scope {
 		return sc
 	}
 	return nil
+}
+
+// roundNamed returns the scope of what a round of an agent runs, by the round's token; nil where nothing of it was begun.
+func roundNamed(t *tree, token string) *scope {
+	if !subjects.IsIteration(token) {
+		return nil
+	}
+	c, ok := t.Find(subjects.ScopeOf(token))
+	if !ok {
+		return nil
+	}
+	a := agentAt(t, c)
+	if a == nil {
+		return nil
+	}
+	for _, sc := range a.of[:a.entered] {
+		if sc.token == token && !asksPlanner(sc) {
+			return sc
+		}
+	}
+	return nil
+}
+
+// RoundNamed returns the agent and the number of a round of which something was begun, by its token; ok is false for any
+// other.
+func RoundNamed(r *Run, token string) (agent Call, round int, ok bool) {
+	sc := roundNamed(&r.tree, token)
+	if sc == nil {
+		return Call{}, 0, false
+	}
+	return sc.of, int(sc.round) - 1, true
 }
 
 // ScopeNamed returns the plan of a scope as it is now, and the numbers of its steps; ok is false for one that there is not,

@@ -213,12 +213,22 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 		Rest, Close bool
 		Output      json.RawMessage
 		OutputSteps []string `json:"output_steps"`
+
+		Settled map[string]json.RawMessage
+		Locked  []string
+		After   map[string][]string
+		Earlier map[string][]string
+		Direct  []string
 	}
 	if err := json.Unmarshal([]byte(d.Input), &change); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
 	a.Add, a.Discard, a.Rest, a.Close = change.Add, change.Discard, change.Rest, change.Close
 	a.Output, a.OutputSteps = change.Output, change.OutputSteps
+	if subjects.IsIteration(a.Scope) { // of a round
+		a.Admitted = admitted(change.Settled, change.Locked, change.Earlier)
+		a.Admitted.After, a.Admitted.Direct = change.After, change.Direct
+	}
 	return a
 }
 

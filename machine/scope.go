@@ -146,8 +146,10 @@ type amended struct {
 	closed    bool        // the scope is over with its steps
 	changing  bool        // a record is being applied
 	waiting   *Amendment  // the last, where a person is asked about it
-	until     time.Time   // of an open scope: when it is to be closed
-	expiring  bool        // that time is over, and a record was asked for
+	direct    []string    // of a round: as Round.Direct and Round.Earlier, of what was added
+	earlier   []Earlier
+	until     time.Time // of an open scope: when it is to be closed
+	expiring  bool      // that time is over, and a record was asked for
 }
 
 // base returns the plan that a scope began with.
@@ -162,6 +164,14 @@ func (sc *scope) base() *plan.Plan {
 func (sc *scope) amend() *amended {
 	if sc.amended == nil {
 		sc.amended = &amended{base: sc.plan, contracts: map[int]int{}}
+	}
+	return sc.amended
+}
+
+// added returns what amendments made of a scope, to be looked at.
+func (sc *scope) added() *amended {
+	if sc.amended == nil {
+		return &amended{}
 	}
 	return sc.amended
 }

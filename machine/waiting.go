@@ -19,6 +19,13 @@ import (
 // Approves reports whether the plan of a run was submitted for an approval, so that each amendment needs one.
 func Approves(r *Run) bool { return r.root.base().Approval != nil }
 
+// ApprovesOf reports whether an amendment of a scope takes somebody who may approve: its run was submitted for an approval, or
+// a person approves of what the agent runs of which the scope is a round.
+func ApprovesOf(r *Run, scope string) bool {
+	of, _, is := RoundNamed(r, scope)
+	return Approves(r) || is && r.stepOf(of.Step).Agent().Approval != nil
+}
+
 // needsApproval reports whether an amendment waits for a person before it is in force.
 func (x *amending) needsApproval() bool { return Approves(x.Run) && !x.a.Approved }
 
@@ -34,6 +41,10 @@ func (x *amending) unapproved() *fault.Error {
 	case q != nil && q.open:
 		return fault.New(fault.Conflict, "the plan waits for its own approval, and is not amended before").
 			WithHint("approve of it or reject it first: stepjet questions list; who may approve amends it so: stepjet approve RUN --plan FILE")
+	}
+	if x.sc.round > 0 && !x.a.Approved && ApprovesOf(x.Run, x.sc.token) {
+		return fault.New(fault.Permission, "a person approves of what the agent %s runs, so only who may approve adds to it or takes away", x.nameOf(x.sc.of)).
+			WithHint("ask for the amendment as an approver")
 	}
 	if w := x.sc.amended.proposal(); w != nil {
 		return fault.New(fault.Conflict, "the plan of %s is not amended while revision %d of it waits for an approval", shownScope(x.sc), w.Revision).

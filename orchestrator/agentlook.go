@@ -130,7 +130,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
-	round := agents.Round{Refused: v.Refused, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
+	round := agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts
@@ -139,6 +139,14 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
 	}
 	x.loop.Rounds = append(x.loop.Rounds, round)
+}
+
+// amendedIn returns the amendments of a round that are in force.
+func amendedIn(r *run, scope string) (all []agents.Amended) {
+	for _, a := range r.machine.InForce(scope) {
+		all = append(all, agents.Amended{Add: a.Add, Discard: a.Discard, Rest: a.Rest, By: a.By, Round: r.agents.amended[amendedRound{scope, a.Revision}]})
+	}
+	return all
 }
 
 // saidIn returns what the planner of a round is told that people have said.

@@ -34,12 +34,9 @@ func roundOf(r *run, e entry) *machine.Round {
 	if r.agents == nil || !ok || s.Agent() == nil || !subjects.IsIteration(e.rec.Step) {
 		return nil
 	}
-	if r.agents.contracts == nil {
-		r.agents.contracts = contracts(r.start)
-	}
 	d := wire.ParseRound(e.Data)
 	r.agents.records[e.rec.Step] = &d
-	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.contracts)
+	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r))
 	sum := sha256.Sum256(e.Data)
 	round.Digest = hex.EncodeToString(sum[:])
 	return round

@@ -9,6 +9,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
@@ -68,7 +69,66 @@ func (a *amending) take() {
 		a.s.reply(a.m, wire.AmendReply{Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: now, Steps: len(p.Steps), Already: true}.Body())
 		return
 	}
-	a.record(change)
+	if of, round, is := machine.RoundNamed(a.r.machine, a.asks.Scope); is {
+		a.admit(of, round, change)
+		return
+	}
+	a.record(change, nil)
+}
+
+// admit has what an amendment adds to a round of an agent admitted, as its planner's answer was, beside the loop, and records
+// it. Meanwhile the run goes on: whether the amendment is still one is asked again, here and where its record stands.
+func (a *amending) admit(of machine.Call, round int, change wire.Change) {
+	if change.Output != nil || change.OutputSteps != nil || change.Close || change.KeepOpen {
+		a.refuse(fault.New(fault.InvalidValue, "what the round %s returns is its planner's to say", a.asks.Scope).WithHint(`an amendment of it has "add" and "discard"`))
+		return
+	}
+	rec := wire.Amend{Digest: a.digest, Change: wire.Change{Discard: change.Discard}}
+	rec.Approved = a.approved && machine.ApprovesOf(a.r.machine, a.asks.Scope)
+	_, left, err := machine.Consider(a.r.machine, amendmentOf(a.r, subjects.Record{Step: a.asks.Scope, Number: a.asks.Revision + 1}, &rec), nil)
+	if err != nil {
+		a.refuse(err)
+		return
+	}
+	ag, its, r := a.l.dispatcher.agentry, a.r.agents, a.r
+	x := ag.look(r, of, round, false)
+	ag.memory.reserve(x.size, func(ctx context.Context) {
+		var d *wire.AmendedRound
+		var problems []fault.Problem
+		add := change.Add
+		l, err := x.read(ctx, ag.values)
+		if err == nil {
+			add, d, problems, err = agents.Amend(l, round, a.asks.Scope, &change)
+		}
+		if ctx.Err() != nil {
+			return // only when stopping: whoever asks does so again
+		}
+		ag.post(func() {
+			if x.found(its); r.phase != running || r.awaitingInput() {
+				return // likewise
+			}
+			problems = append(left.Problems, problems...)
+			switch now, there := machine.Revision(r.machine, a.asks.Scope); {
+			case err != nil:
+				a.refuse(err)
+			case there && now != a.asks.Revision: // somebody was faster
+				a.take()
+			case len(problems) > 0:
+				a.refuse(refusedFor(problems))
+			default:
+				change.Add = add
+				a.record(change, d)
+			}
+		})
+	})
+}
+
+// against returns what the steps of an amendment are held against: those of a round have passed their admission.
+func (a *amending) against(c *amendCatalog, round *wire.AmendedRound) plan.Catalog {
+	if round != nil {
+		return nil
+	}
+	return c
 }
 
 // isOpen reports whether the plan waits for amendments, if there is one.
@@ -118,10 +178,11 @@ func (a *amending) change() (wire.Change, error) {
 	return c, err
 }
 
-// record creates the record of a change that may be made, and answers once a record of its number was read.
-func (a *amending) record(change wire.Change) {
-	rec := wire.Amend{Digest: a.digest, Change: change, By: a.asks.By, Verified: a.asks.Verified, Reason: a.asks.Reason}
-	rec.Approved = a.approved && machine.Approves(a.r.machine)
+// record creates the record of a change that may be made, and answers once a record of its number was read. round is what was
+// decided of its steps, where the scope is a round of an agent.
+func (a *amending) record(change wire.Change, round *wire.AmendedRound) {
+	rec := wire.Amend{Digest: a.digest, Change: change, By: a.asks.By, Verified: a.asks.Verified, Reason: a.asks.Reason, Round: round}
+	rec.Approved = a.approved && machine.ApprovesOf(a.r.machine, a.asks.Scope)
 	rec.Approves = a.asks.Approves
 	at := subjects.Record{Step: a.asks.Scope, Number: a.asks.Revision + 1}
 	catalog := &amendCatalog{r: a.r, catalog: a.s.reg.catalog(a.r.id.Tenant)}
@@ -131,7 +192,7 @@ func (a *amending) record(change wire.Change) {
 		return
 	}
 	catalog.permits = permits
-	x, report, err := machine.Consider(a.r.machine, amendmentOf(at, &rec), catalog)
+	x, report, err := machine.Consider(a.r.machine, amendmentOf(a.r, at, &rec), a.against(catalog, round))
 	switch {
 	case err != nil:
 		a.refuse(err)
@@ -143,9 +204,14 @@ func (a *amending) record(change wire.Change) {
 		return
 	}
 	a.warnings = report.Warnings
-	rec.Tools = catalog.freeze(x)
+	if round == nil { // the tools of an agent are frozen with its run
+		rec.Tools = catalog.freeze(x)
+	}
 	if rec.Needs = needsOfAmendment(a.r, rec.Tools); rec.Approves != "" {
 		rec.Needs = append(rec.Needs, wire.EditedApprovals)
+	}
+	if round != nil {
+		rec.Needs = append(rec.Needs, wire.AmendedRounds)
 	}
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {
@@ -157,7 +223,7 @@ func (a *amending) record(change wire.Change) {
 		return
 	}
 	c := changesOf(a.r)
-	c.waiting = append(c.waiting, amender{amendmentOf(at, &rec), a.told})
+	c.waiting = append(c.waiting, amender{amendmentOf(a.r, at, &rec), a.told})
 	a.l.decider.recordAmendment(a.r, a.asks.Scope, at.Number, h, body, func(err error) {
 		if err != nil {
 			a.l.post(func() {

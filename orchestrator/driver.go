@@ -230,14 +230,14 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		rec.Answer = answerOf(c, e.rec.Number, wire.ParseAnswer(e.Data))
 		rec.Answer.Token = token
 	case subjects.AmendKind:
-		if !dr.amend(r, e, &rec) {
+		if !dr.amend(r, e, &rec) || !dr.earlier(r, rec, machine.MissingFor(r.machine, rec.Amendment)) {
 			return false
 		}
 	case subjects.RoundKind:
 		if rec.Round = roundOf(r, e); rec.Round == nil {
 			return true
 		}
-		if !dr.earlier(r, rec) {
+		if !dr.earlier(r, rec, machine.MissingOf(r.machine, rec.Round)) {
 			return false
 		}
 	case subjects.SayKind:
@@ -301,10 +301,10 @@ func (dr *driver) recall(r *run) {
 	})
 }
 
-// earlier gives back to the machine what a round of an agent refers to of earlier rounds, before its record is applied;
+// earlier gives back to the machine what a round of an agent, or an amendment of one, refers to of earlier rounds, before its
+// record is applied;
 // false means that it is read first and the record waits before all others.
-func (dr *driver) earlier(r *run, rec machine.Record) bool {
-	missing := machine.MissingOf(r.machine, rec.Round)
+func (dr *driver) earlier(r *run, rec machine.Record, missing []*machine.Result) bool {
 	if len(missing) == 0 {
 		return true
 	}
@@ -583,7 +583,10 @@ func readToldOutput(r *run, e entry) *machine.Told {
 // waits before all others.
 func (dr *driver) amend(r *run, e entry, rec *machine.Record) bool {
 	a := wire.ParseAmend(e.Data)
-	rec.Amendment = amendmentOf(e.rec, &a)
+	rec.Amendment = amendmentOf(r, e.rec, &a)
+	if r.agents != nil && a.Round != nil {
+		r.agents.amended[amendedRound{e.rec.Step, e.rec.Number}] = a.Round
+	}
 	if len(a.Tools) == 0 {
 		return true
 	}

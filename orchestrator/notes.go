@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -123,8 +125,8 @@ func changesOf(r *run) *changes {
 	return r.changes
 }
 
-// amendmentOf returns the record of an amendment as the machine takes it.
-func amendmentOf(rec subjects.Record, a *wire.Amend) *machine.Amendment {
+// amendmentOf returns the record of an amendment of a run as the machine takes it.
+func amendmentOf(r *run, rec subjects.Record, a *wire.Amend) *machine.Amendment {
 	x := &machine.Amendment{
 		Scope: rec.Step, Revision: rec.Number, Digest: a.Digest, Add: a.Add, Discard: a.Discard.Steps, Rest: a.Discard.Rest,
 		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
@@ -135,6 +137,13 @@ func amendmentOf(rec subjects.Record, a *wire.Amend) *machine.Amendment {
 			x.Contracts = map[string]*tool.Contract{}
 		}
 		x.Contracts[name] = &t.Contract
+	}
+	if a.Round != nil && r.agents != nil {
+		var of *agent.Definition
+		if c, _, is := machine.RoundNamed(r.machine, rec.Step); is {
+			of = r.agents.defined[r.step(c.Step).Does().Tool]
+		}
+		x.Admitted = agents.Admitted(a.Round, of, r.agents.templates, r.agents.frozen(r))
 	}
 	return x
 }
@@ -198,6 +207,10 @@ func shapeOf(r *run, scope string) (*wire.Shape, error) {
 	s, ok := wire.ReadShape(r.body)
 	if !ok {
 		return nil, fault.New(fault.NotAmendable, "the run was not submitted as a plan of steps, so it can't be amended as a whole").
+			WithHint(`say what is to change: "add" and "discard"`)
+	}
+	if _, _, is := machine.RoundNamed(r.machine, scope); is {
+		return nil, fault.New(fault.NotAmendable, "what the round %s runs is its planner's answer, so it can't be amended as a whole", scope).
 			WithHint(`say what is to change: "add" and "discard"`)
 	}
 	amendShape(r, s, subjects.RootScope)

@@ -112,7 +112,8 @@ type progress struct {
 type agentsOf struct {
 	defined   map[string]*agent.Definition // by name
 	templates map[string]*plan.Template
-	records   map[string]*wire.Round      // of rounds, by token
+	records   map[string]*wire.Round // of rounds, by token
+	amended   map[amendedRound]*wire.AmendedRound
 	arguments map[machine.Call][]byte     // of calls in rounds, once the gate was asked
 	asking    map[machine.Dispatch]bool   // the gate, or making the request of a planner
 	deciding  map[string]bool             // rounds, by the tokens of their scopes
@@ -131,6 +132,12 @@ type agentsOf struct {
 type shareOf struct {
 	of    machine.Call // the agent above
 	begun uint64       // the record
+}
+
+// amendedRound names an amendment of a round.
+type amendedRound struct {
+	scope    string
+	revision int
 }
 
 // wordOf is a word to an agent: its token, and the word's id.
@@ -166,10 +173,18 @@ func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
-		defined: defined, templates: templates, records: map[string]*wire.Round{}, arguments: map[machine.Call][]byte{},
+		defined: defined, templates: templates, records: map[string]*wire.Round{}, amended: map[amendedRound]*wire.AmendedRound{}, arguments: map[machine.Call][]byte{},
 		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
 		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{}, added: map[string][]agent.Artifact{},
 	}
+}
+
+// frozen returns the contracts of the tools that the run froze when it began.
+func (a *agentsOf) frozen(r *run) map[string]*tool.Contract {
+	if a.contracts == nil {
+		a.contracts = contracts(r.start)
+	}
+	return a.contracts
 }
 
 // made returns the arguments of a call in a round; nil where they are not made yet, and for all other calls.

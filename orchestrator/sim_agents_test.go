@@ -106,6 +106,7 @@ func (w *world) submitAgents() {
 	w.at(w.knobs.faults/4, func() {
 		w.submit(subjects.NewRun("t", "agent"), body, nil)
 		w.saysTo(subjects.NewRun("t", "agent"), 0)
+		w.amendsRounds(subjects.NewRun("t", "agent"), 0)
 	})
 }
 
@@ -298,7 +299,7 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 // opened reports whether a call of the agent has succeeded that opens the gate of another.
 func (x *truth) opened() bool {
 	for token := range x.succeeded {
-		if s, ok := subjects.ParseStepToken(token); ok && len(s) == 3 && (s[2].Name == "x" || s[2].Name == "y") {
+		if s, ok := subjects.ParseStepToken(token); ok && len(s) == 3 && (s[2].Name == "x" || s[2].Name == "y" || strings.HasPrefix(s[2].Name, simAdded)) {
 			return true
 		}
 	}
@@ -345,6 +346,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	t.wordsTold(x, doc)
 	t.checkReplanned(x, doc)
 	t.checkGuarded(x, doc)
+	t.checkAmendedRounds(x, doc)
 	if x.swayed() || x.reused || x.words.cut || x.rounds.refused {
 		return
 	}
@@ -358,6 +360,9 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 			}
 		}
 	}
+	if x.amendedAny() && t.w.budget() > 0 { // what is added makes requests longer
+		return
+	}
 	if t.w.guards() && bytes.Contains(doc.Outcome.JSON(), []byte("is too large to be ")) {
 		return
 	}
@@ -366,6 +371,9 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 		t.w.violate("A5", "the agent came to %s, not %s: %s", got, want, doc.Outcome.JSON())
 	}
 	t.w.stats["an agent compared with its script"]++
+	if x.amendedAny() {
+		t.w.stats["of them, one whose rounds were amended"]++
+	}
 	if t.w.budget() > 0 {
 		t.w.stats["of them, one with a budget"]++
 	}

@@ -175,6 +175,7 @@ func (o *orch) plan(l *turning) {
 			o.checkDemand(l)
 			o.amendedAlike(l.loop)
 			o.watchLetGo(l.loop)
+			o.agentsAmendedAlike(l.loop)
 			o.sabotage(l.loop)
 		})
 	}

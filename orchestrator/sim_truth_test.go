@@ -93,6 +93,8 @@ type truth struct {
 	rounds     simRounds  // of an agent, that people approve of
 	document   []byte
 	outcome    []byte // that history was given
+
+	amendedRounds *simAmendedRounds // nil for none
 }
 
 func newTruths(w *world) truths {
@@ -417,6 +419,9 @@ func (t *truths) published(subject string, body []byte) {
 
 func (t *truths) answered(m *nats.Msg) {
 	t.checkI10(m.Subject, m.Data)
+	if t.roundAmendAnswered(m) {
+		return
+	}
 	t.amendAnswered(m)
 	t.innerTold(m)
 	if t.sayAnswered(m) {

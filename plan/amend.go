@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
@@ -27,6 +28,10 @@ type Amendment struct {
 	Scope string
 	// Offset is where the plans within added steps are numbered from (Plan.Offset).
 	Offset int
+	// After are, for each added step, others that it waits for, whatever these come to; nil for none.
+	After [][]string
+	// Round says that the plan is that of a round of an agent: it has no input, and returns nothing that it does not name.
+	Round bool
 	// Templates are those that added steps may call, by name, for who reads an amendment that was accepted, without a
 	// catalog.
 	Templates map[string]*Template
@@ -137,7 +142,7 @@ func (x *amending) read() {
 	if x.amendment.Scope != subjects.RootScope {
 		above = 1 + bytes.Count([]byte(x.amendment.Scope), []byte("/"))
 	}
-	x.refs.input = above > 0
+	x.refs.input = above > 0 && !x.amendment.Round
 	x.frame = frame{within: x.amendment.Scope, token: x.amendment.Scope, above: above, stepsAt: "/add", over: x.over}
 	x.plan = x.base
 	if !x.place(steps) {
@@ -146,8 +151,9 @@ func (x *amending) read() {
 	for i, v := 0, steps+1; v < x.tape[steps].Next; i, v = i+1, x.tape[v].Next {
 		x.step(x.order[i], v)
 	}
-	for _, i := range x.order {
+	for k, i := range x.order {
 		x.stepDeps(i)
+		x.waitsFor(k, i)
 	}
 	x.lookAround()
 	x.dependencies()
@@ -194,6 +200,19 @@ func (x *amending) place(steps int32) bool {
 // over reports whether the result of a step that was there before is from another run.
 func (x *amending) over(step int) bool {
 	return x.amendment.Done != nil && step < len(x.base.Steps) && !x.again[step] && x.amendment.Done(step)
+}
+
+// waitsFor lets an added step wait for others that the amendment names beside it.
+func (x *amending) waitsFor(k, i int) {
+	if k >= len(x.amendment.After) {
+		return
+	}
+	s := &x.plan.Steps[i]
+	for _, id := range x.amendment.After[k] {
+		if other, known := x.plan.ids.find(id); known && int(other) != i {
+			s.Deps = sortedOnce(append(slices.Clone(s.Deps), int(other)))
+		}
+	}
 }
 
 // lookAround asks for the tools of the steps that were there before, where added ones may have to take what those return.
@@ -248,7 +267,7 @@ func (x *amending) finish(output, outputSteps bool) {
 	if outputSteps {
 		p.Output, p.AllOutputs = nil, false
 	}
-	if p.Output == nil && x.above > 0 || p.Output != nil && p.Output.plain {
+	if !x.amendment.Round && p.Output == nil && x.above > 0 || p.Output != nil && p.Output.plain {
 		p.Output = p.byID()
 	}
 	for _, i := range x.order {

@@ -75,6 +75,9 @@ type Amend struct {
 	Change
 	// Tools are the frozen contracts of the tools that the run used none of before, by name.
 	Tools map[string]*FrozenTool `json:"tools,omitempty"`
+	// Round is what was decided of the added steps when they were admitted, where the scope is a round of an agent; nil for
+	// any other.
+	Round *AmendedRound `json:"round,omitempty"`
 	// Reason and By say why, and who asked.
 	Reason string `json:"reason,omitempty"`
 	By     string `json:"by,omitempty"`
@@ -89,6 +92,21 @@ type Amend struct {
 	// Needs are what must be known to follow it: who doesn't know all of them leaves the run alone from here on.
 	Needs []string `json:"needs,omitempty"`
 }
+
+// AmendedRound is what was decided of steps that are added to a round, as Round says it of its own.
+type AmendedRound struct {
+	Tools   map[string]string   `json:"tools,omitempty"`
+	Own     []string            `json:"own,omitempty"`
+	Settled map[string]Settled  `json:"settled,omitempty"`
+	Waits   map[string][]string `json:"waits,omitempty"`
+	Earlier map[string][]string `json:"earlier,omitempty"`
+	Direct  []string            `json:"direct,omitempty"`
+	// Again are those that are made although they were before.
+	Again []string `json:"again,omitempty"`
+}
+
+// AmendedRounds is the need of an amendment of a round of an agent. To who does not know of it there is no such scope.
+const AmendedRounds = "amended-rounds"
 
 // ApprovedAmendments is the need of an amendment of a plan that was submitted for an approval, and of such a plan that is
 // open: it is in force where its answer stands. An orchestrator of before takes it for one that does nothing.

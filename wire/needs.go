@@ -159,7 +159,7 @@ const Asking = "asks"
 func Ours() Knowledge {
 	return Knowledge{
 		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {},
 	}
 }
 

@@ -29,6 +29,7 @@ var circular = map[string]int{
 	"kv":                   31,
 	"machine":              94, // one state machine: a step that ends touches all that waited for it
 	"model":                23,
+	"orchestrator/agents":  61,  // one loop, which is asked, decided and counted
 	"plan":                 100, // a document's grammar, and schemas that refer to each other
 	"subjects":             24,
 	"tool":                 63,

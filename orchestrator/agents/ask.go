@@ -256,7 +256,7 @@ func (l *Loop) rendered(round int) request.Round {
 		if r := l.Rounds[round].Record; r != nil { // else somebody interrupted the round before it was decided
 			l.came(&rec, came[x.paths[i]], r.Rest)
 		}
-		rec.Note = l.note(round, x, i, came[x.paths[i]])
+		rec.Note = strings.TrimSpace(x.added[c.ID].note() + " " + l.note(round, x, i, came[x.paths[i]]))
 		if why := lost[c.ID]; why != "" {
 			rec.Note = strings.TrimPrefix(rec.Note+" "+fmt.Sprintf(notWritten, why), " ")
 		}
@@ -274,7 +274,7 @@ func (l *Loop) executed(round int) (all []request.Record) {
 	for n := range round {
 		x, err := l.answer(n)
 		for k, rec := range l.rendered(n).Records {
-			if err == nil && rec.Tool == "" && x.answer.Plan.Steps[k].Does().Plan != nil {
+			if err == nil && rec.Tool == "" && x.answer.Plan.Steps[k].Does().Plan != nil { // calls stand before what stands for earlier rounds
 				rec.Tool = tool.PlanTool
 			}
 			all = append(all, rec)

@@ -137,7 +137,7 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 		out.Error = fault.New(why.Code, "what the planner answered can't run: %s: %s", why.Path, why.Message).WithHint("%s", why.Hint)
 		return out
 	}
-	rename(p, d, a)
+	rename(p.Steps, d.Tools, d.Own, a)
 	for step, before := range d.Waits {
 		for _, other := range before {
 			i, known := p.Index(step)
@@ -157,10 +157,15 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 		out.Settled[id] = &machine.Result{Value: s.Result, Error: s.Error}
 	}
 	for name, ids := range d.Earlier {
-		n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
-		out.Earlier = append(out.Earlier, machine.Earlier{Step: name, Round: n, IDs: ids})
+		out.Earlier = append(out.Earlier, earlierOf(name, ids))
 	}
 	return out
+}
+
+// earlierOf returns what a step that stands for an earlier round has of that.
+func earlierOf(name string, ids []string) machine.Earlier {
+	n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
+	return machine.Earlier{Step: name, Round: n, IDs: ids}
 }
 
 // ran reports whether a step of a fragment is one of the round that runs: it is not left for later, has not come to
@@ -192,33 +197,38 @@ func first(all []fault.Problem) []fault.Problem {
 
 // planOf reads the fragment of a round.
 func planOf(d *wire.Round, templates map[string]*plan.Template) (*plan.Plan, plan.Report) {
+	return plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: renamed(templates, d.Tools), Language2: true})
+}
+
+// renamed returns templates by the names by which steps call them.
+func renamed(templates map[string]*plan.Template, tools map[string]string) map[string]*plan.Template {
 	known := map[string]*plan.Template{}
 	for name, t := range templates {
 		known[name] = t
 	}
-	for name, of := range d.Tools {
+	for name, of := range tools {
 		delete(known, name)
 		if t := templates[of]; t != nil {
 			known[name] = t
 		}
 	}
-	return plan.ParseLimited(d.Fragment, nil, plan.Limits{Templates: known, Language2: true})
+	return known
 }
 
 // rename gives the steps of a fragment the names of their tools, and notes which calls are free.
-func rename(p *plan.Plan, d *wire.Round, of *agent.Definition) {
-	for i := range p.Steps {
-		s := &p.Steps[i]
+func rename(steps []plan.Step, tools map[string]string, own []string, of *agent.Definition) {
+	for i := range steps {
+		s := &steps[i]
 		s.Free = of != nil && of.Free(s.Tool)
 		switch {
 		case s.Tool == "":
-		case slices.Contains(d.Own, s.Tool) && s.Template == nil:
+		case slices.Contains(own, s.Tool) && s.Template == nil:
 			s.Own = true
-		case d.Tools[s.Tool] != "":
-			s.Tool = d.Tools[s.Tool]
+		case tools[s.Tool] != "":
+			s.Tool = tools[s.Tool]
 		}
 		if s.Plan != nil && s.Template == nil {
-			rename(s.Plan, d, of)
+			rename(s.Plan.Steps, tools, own, of)
 		}
 	}
 }

@@ -59,6 +59,8 @@ type Round struct {
 	Record *wire.Round
 	// Refused is why a guard did not let pass what the round came to; nil where none said no.
 	Refused *fault.Error
+	// Amended are the amendments of what it runs that are in force, in their order.
+	Amended []Amended
 	// Said is what people have said to the agent that its planner is told.
 	Said []request.Message
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
@@ -119,15 +121,6 @@ func (b *Below) objects() []agent.Artifact {
 	return b.Added
 }
 
-// reading is an answer as it was read, on the facts of the beginning of its round.
-type reading struct {
-	answer *agent.Answer
-	report plan.Report
-	paths  []string       // of its calls
-	places map[string]int // of paths among its calls
-	admits *agent.Admission
-}
-
 // answer returns what the planner answered in a round.
 func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	for len(l.read) <= round {
@@ -143,18 +136,38 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	x := &reading{places: map[string]int{}}
 	x.answer, x.report = agent.Read(l.Rounds[round].Answer, f, l.earlier(round))
 	if x.answer != nil {
-		x.paths = make([]string, len(x.answer.Calls))
-		for i, c := range x.answer.Calls {
-			if x.paths[i] = c.ID; c.Within >= 0 {
-				x.paths[i] = x.paths[c.Within] + "/" + c.ID
-			}
-			x.places[x.paths[i]] = i
-		}
+		x.index()
 		x.admits = f.Admit(x.answer.Calls)
 		x.report.Problems = append(x.report.Problems, x.admits.Problems...)
+		x = amended(l, round, x, f)
 	}
 	l.read[round] = x
 	return x, nil
+}
+
+// amended returns the reading of an answer with the amendments of its round. The facts are those of the round's beginning.
+func amended(l *Loop, round int, x *reading, f *agent.Facts) *reading {
+	r := &l.Rounds[round]
+	if r.Record == nil || x.answer == nil {
+		return x
+	}
+	x.settled = r.Record.Settled
+	for i := range r.Amended {
+		a := &r.Amended[i]
+		add := slices.DeleteFunc(slices.Clone(a.Add), func(step json.RawMessage) bool { return agent.IsRound(idOf(step)) })
+		b, from, report := x.answer.Amend(add, a.discards, f, l.earlier(round))
+		if b == nil || a.Round == nil || len(report.Problems) > 0 { // nobody of ours wrote it
+			continue
+		}
+		for _, id := range a.Round.Again {
+			if b.Again == nil {
+				b.Again = map[string]bool{}
+			}
+			b.Again[id] = true
+		}
+		x = x.with(b, from, a)
+	}
+	return x
 }
 
 // idsOf returns the ids of the own steps of a round, but for those that stand for earlier rounds.
@@ -263,7 +276,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 		return nil
 	}
 	for i, path := range x.paths {
-		s, is := r.Record.Settled[path]
+		s, is := x.settled[path]
 		if e := l.entry(round, x, i); is && e != nil && e.Kind != agent.KindTool && (s.Error == nil || s.Error.Code != fault.Locked) {
 			all = append(all, outcome{i, 0, agent.Outcome{
 				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,

@@ -126,14 +126,8 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 // tooMany refuses an answer that would make more calls than the budget has steps left. What a list has items is not known
 // before it runs: there, the budget is asked before the next round.
 func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
-	spent := l.Usage(round)
-	left := spent.Left().Steps
-	if x.answer == nil || left == 0 { // no bound
-		return nil
-	}
-	calls := x.calls(l.Definition.Advance)
-	left = max(left, 0)
-	if calls <= left {
+	calls, left, over := x.overBudget(l.Usage(round), l.Definition.Advance)
+	if !over {
 		return nil
 	}
 	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps count too", left)
@@ -144,16 +138,30 @@ func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
 		Message: fmt.Sprintf("this answer makes %d calls, and the budget leaves %d; nothing of it was run", calls, left), Hint: hint}}
 }
 
+// overBudget reports whether a round makes more calls than a budget has steps left for it, and how many there are of both.
+func (x *reading) overBudget(spent agent.Spending, advance agent.Advance) (calls, left int64, over bool) {
+	left = spent.Left().Steps
+	if x.answer == nil || left == 0 { // no bound
+		return 0, 0, false
+	}
+	calls, left = x.calls(advance), max(left, 0)
+	return calls, left, calls > left
+}
+
 // calls is how many calls an answer makes, as far as that is known before it runs.
 func (x *reading) calls(advance agent.Advance) (n int64) {
 	if x == nil || x.answer == nil {
 		return 0
 	}
 	_, rest := x.answer.Runs(advance)
+	n = x.extra
 	for i, c := range x.answer.Calls {
 		own := i
 		for x.answer.Calls[own].Within >= 0 {
 			own = x.answer.Calls[own].Within
+		}
+		if x.added[x.answer.Calls[own].ID] != nil { // which are counted
+			continue
 		}
 		s, settled := x.admits.Settled[i]
 		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {

@@ -92,7 +92,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-inline-place", "what is wrong with an agent of a plan is told where it would stand in the registry",
-		"internal/agentcheck/inline.go", "			list[i].Path = inlinePlace(list[i].Path)\n", "", "./internal/agentcheck", "Inline",
+		"internal/agentcheck/inline.go", "list[i].Path = inlinePlace(list[i].Path)", "list[i].Path += \"\"", "./internal/agentcheck", "Inline",
 	},
 	{
 		"agent-inline-lost", "whoever takes a run over looks for its own agents in the registry",
@@ -105,6 +105,46 @@ var ofAgents = []mutant{
 	{
 		"agent-inline-answered", "a planner may define agents in its answer",
 		"agent/fragment.go", "	return plan.Tool{}, plan.Report{Problems: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "	return plan.Tool{}, plan.Report{Warnings: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "./orchestrator", "AnAnswerDefinesNoAgent",
+	},
+	{
+		"agent-amend-facts", "what is added to a round is locked or not as when the round began",
+		"agent/gatekeeper.go", "		g.f = g.now\n", "		g.f = g.begun\n", "./agent", "RandomAmendments",
+	},
+	{
+		"agent-amend-after", "what is added to a round does not wait for what moves its state",
+		"machine/amending.go", "		p.After = append(p.After, x.a.Admitted.After[idOf(p.Add[i])])\n", "		p.After = append(p.After, nil)\n", "./machine", "Scenarios/amendedrounds",
+	},
+	{
+		"agent-amend-settled", "what is locked when it is added to a round runs",
+		"machine/amending.go", "	of := &Round{Settled: how.Settled, Earlier", "	of := &Round{Earlier", "./machine", "Scenarios/amendedrounds",
+	},
+	{
+		"agent-amend-returns", "a round that was amended comes to an output that its planner never put forward",
+		"plan/amend.go", "	if !x.amendment.Round && p.Output == nil && x.above > 0 ||", "	if p.Output == nil && x.above > 0 ||", "./machine", "Scenarios/amendedrounds",
+	},
+	{
+		"agent-amend-approved", "who may not approve adds to a round that a person has approved of",
+		"machine/waiting.go", "x.sc.round > 0 && !x.a.Approved &&", "x.sc.round > 0 && false && !x.a.Approved &&", "./orchestrator", "AnApprovedRoundIsAmended",
+	},
+	{
+		"agent-amend-told", "a planner is not told that somebody has added a call",
+		"orchestrator/agents/ask.go", "x.added[c.ID].note()", "\"\"", "./orchestrator", "ARoundIsAmended",
+	},
+	{
+		"agent-amend-budget", "what is added to a round costs no steps of the budget",
+		"orchestrator/agents/spending.go", "	n = x.extra\n", "", "./orchestrator", "WhatARoundIsNotAmendedWith",
+	},
+	{
+		"agent-amend-need", "an orchestrator that knows of no amended rounds goes on with a run that has one",
+		"orchestrator/api_amend.go", "		rec.Needs = append(rec.Needs, wire.AmendedRounds)\n", "", "./orchestrator", "ARoundIsAmended",
+	},
+	{
+		"agent-amend-named", "what is added to a round is called by the planner's name for it",
+		"machine/amending.go", "			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])\n", "", "./orchestrator", "ARoundIsAmended",
+	},
+	{
+		"agent-amend-plan", "a plan within a step of a round is amended, and nothing of that is admitted",
+		"machine/consider.go", "	if in := x.inRound(); in != \"\" {", "	if in := x.inRound(); in != \"\" && false {", "./orchestrator", "WhatARoundIsNotAmendedWith",
 	},
 	{
 		"agent-roles-of-now", "a run does not keep what groups and searches of its agents had when it began",

@@ -1,0 +1,136 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// reading is an answer as it was read, on the facts of the beginning of its round.
+type reading struct {
+	answer *agent.Answer
+	report plan.Report
+	paths  []string       // of its calls
+	places map[string]int // of paths among its calls
+	admits *agent.Admission
+
+	settled map[string]wire.Settled // when it was decided, or amended
+	added   map[string]*Amended     // own steps that an amendment has added
+	extra   int64                   // calls that amendments have added
+	tools   map[string]string       // as wire.Round has them, of all amendments
+	own     []string                // likewise
+	earlier map[string][]string     // likewise
+}
+
+// index notes the paths of the calls, and their places.
+func (x *reading) index() {
+	x.paths, x.places = make([]string, len(x.answer.Calls)), map[string]int{}
+	for i, c := range x.answer.Calls {
+		if x.paths[i] = c.ID; c.Within >= 0 {
+			x.paths[i] = x.paths[c.Within] + "/" + c.ID
+		}
+		x.places[x.paths[i]] = i
+	}
+}
+
+// Amended is an amendment of a round that is in force.
+type Amended struct {
+	Add     []json.RawMessage
+	Discard []string
+	Rest    bool
+	By      string
+	Round   *wire.AmendedRound
+}
+
+func (a *Amended) discards(id string) bool { return a.Rest || slices.Contains(a.Discard, id) }
+
+// note is what a planner is told of a step that an amendment has added; empty for none.
+func (a *Amended) note() string {
+	switch {
+	case a == nil:
+		return ""
+	case a.By == "":
+		return "It was added while the round ran."
+	}
+	return fmt.Sprintf("It was added by %s while the round ran.", a.By)
+}
+
+// with returns the reading of an amended answer, whose added calls begin at a place, as its amendment's record has it.
+func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
+	y := &reading{answer: b, report: x.report, settled: maps.Clone(x.settled), added: maps.Clone(x.added), extra: x.extra}
+	y.tools, y.own, y.earlier = maps.Clone(x.tools), slices.Concat(x.own, a.Round.Own), maps.Clone(x.earlier)
+	y.index()
+	waits := make([][]int, len(b.Calls))
+	wait := func(path string, before []string) {
+		i, known := y.places[path]
+		for _, other := range before {
+			if k, is := y.places[other]; known && is && k != i {
+				waits[i] = append(waits[i], k)
+			}
+		}
+	}
+	for i, all := range x.admits.Waits {
+		if at, known := y.places[x.paths[i]]; known && at < from {
+			for _, other := range all {
+				wait(x.paths[i], []string{x.paths[other]})
+			}
+		}
+	}
+	for id, before := range a.Round.Waits {
+		wait(id, before)
+	}
+	y.admits = agent.Admitted(b.Calls, waits)
+	for i, s := range x.admits.Settled {
+		if at, known := y.places[x.paths[i]]; known && at < from {
+			y.admits.Settled[at] = s
+		}
+	}
+	if y.settled == nil {
+		y.settled = map[string]wire.Settled{}
+	}
+	if y.added == nil {
+		y.added = map[string]*Amended{}
+	}
+	for _, c := range b.Calls[from:] {
+		delete(y.settled, c.ID) // what it is written in place of
+		if c.Within < 0 {
+			y.added[c.ID] = a
+		}
+		if c.Entry != "" {
+			y.extra++
+		}
+	}
+	maps.Copy(y.settled, a.Round.Settled)
+	for id, s := range a.Round.Settled {
+		if s.Error != nil && s.Error.Code == fault.Locked {
+			y.extra--
+		}
+		if i, known := y.places[id]; known {
+			y.admits.Settled[i] = agent.Settled{Result: s.Result, Err: s.Error}
+		}
+	}
+	y.tools, y.earlier = merged(y.tools, a.Round.Tools), merged(y.earlier, a.Round.Earlier)
+	return y
+}
+
+// merged returns a map with what another has besides.
+func merged[V any](all, more map[string]V) map[string]V {
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, more)
+	return all
+}
+
+// idOf returns the id of a step as it stands in a plan; empty for what has none.
+func idOf(step json.RawMessage) string {
+	var s struct{ ID string }
+	_ = json.Unmarshal(step, &s) // what has none is no step
+	return s.ID
+}
