@@ -105,6 +105,9 @@ func (s *simStore) PurgeQuestion(_ context.Context, key string, upTo uint64) err
 // people look at what is asked, now and then, and answer.
 func (w *world) people() {
 	w.at(20*time.Millisecond+w.upTo(300*time.Millisecond), func() {
+		if w.idle {
+			return
+		}
 		for _, key := range slices.Sorted(maps.Keys(w.questions.entries)) {
 			if q := w.questions.entries[key].doc; q.Step != unfold.Gate && q.Step != innerScope+"/g" && w.chance(2) {
 				w.answer(q)

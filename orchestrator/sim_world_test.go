@@ -27,6 +27,7 @@ type world struct {
 	knobs  knobs
 	healed bool   // no more faults
 	held   string // a tool whose steps are handed to no worker for now
+	idle   bool   // nobody answers anything
 
 	shards  []*stream // of the ledger
 	buckets map[string]*stream

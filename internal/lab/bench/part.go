@@ -56,6 +56,8 @@ func Parts() []Part {
 		Part{"inflight", "100,000 runs that wait for a tool", groupScale, 15 * time.Minute, measureInFlight},
 		Part{"waiting", "1,000 runs that wait for a day, beside 1,000 runs a second", groupScale, 15 * time.Minute, measureWaiting},
 		Part{"people", "10,000 runs that wait for an answer, and a restart on them", groupScale, 15 * time.Minute, measurePeople},
+		Part{"amendments", "one amendment of runs of 10, 1,000 and 9,000 steps against one more step of a plan", groupScale, 15 * time.Minute,
+			measureAmending},
 		Part{"backlog", "a million steps that wait, and a restart on them", groupScale, 15 * time.Minute, measureBacklog},
 		Part{"retained", "speed beside 100,000 finished runs", groupScale, 15 * time.Minute, measureRetained},
 		Part{"orchestrators", "what a second and third orchestrator cost", groupScale, 15 * time.Minute,

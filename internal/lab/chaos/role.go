@@ -33,6 +33,7 @@ const (
 	roleBomber       = "bomber"
 	roleLoop         = "loop"
 	roleLiving       = "living"
+	roleBusy         = "busy"
 )
 
 // Role is what one process does.
@@ -117,6 +118,11 @@ func (r *Role) play(ctx context.Context, log *slog.Logger) error {
 		return r.herd(ctx, log)
 	case roleBare:
 		return r.bare(ctx, log)
+	case roleBusy:
+		ready()
+		for ctx.Err() == nil { // it takes what time the machine gives it
+		}
+		return nil
 	}
 	nc, err := r.connect(ctx, log)
 	if err != nil {

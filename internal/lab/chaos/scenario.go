@@ -268,6 +268,6 @@ func Scenarios() []Scenario {
 		largeResults,
 		zombie, registryChange, rollback,
 		powerCutDefault, powerCutAlways, powerCutAlwaysOne, poisonStep, cancelRace, deadlineRace, rollingUpgrade, upgradeByTheBook,
-		sealedBeside, livingRuns, planBombs, twoCells,
+		sealedBeside, livingRuns, loadedRuns, planBombs, twoCells,
 	}
 }

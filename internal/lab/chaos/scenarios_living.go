@@ -33,21 +33,53 @@ func livingScenario(others ...string) Scenario {
 		Inject:    func(ctx context.Context, h *Harm) error { return h.killAll(ctx, others) },
 		Sometimes: []string{living.I11, living.I12, living.I13, living.I14, living.I15, living.Stale, living.Refused, living.Repeat, living.Approved, sometimesRetried, sometimesRedelivered},
 		Figures: func(e *Evidence, r *Report) []string {
-			runs := 0
-			for _, d := range e.History {
-				if w := WorkOf(d.Run); w != nil && w.living != nil {
-					runs++
-				}
-			}
 			return []string{
-				fmt.Sprintf("%d living runs; looked at: I11 %d, I12 %d, I13 %d, I14 %d, I15 %d times", runs, r.Counts[living.I11],
-					r.Counts[living.I12], r.Counts[living.I13], r.Counts[living.I14], r.Counts[living.I15]),
+				lookedAt(e, r),
 				fmt.Sprintf("%d amendments that did nothing where they stood, %d rejected, %d told of more than once", r.Counts[living.Stale],
 					r.Counts[living.Refused], r.Counts[living.Repeat]),
 				kinds(e), duplicates(e, r),
 			}
 		},
 	}
+}
+
+// lookedAt says how often each invariant of living runs was held against something.
+func lookedAt(e *Evidence, r *Report) string {
+	runs := 0
+	for _, d := range e.History {
+		if w := WorkOf(d.Run); w != nil && w.living != nil {
+			runs++
+		}
+	}
+	return fmt.Sprintf("%d living runs; looked at: I11 %d, I12 %d, I13 %d, I14 %d, I15 %d times", runs, r.Counts[living.I11],
+		r.Counts[living.I12], r.Counts[living.I13], r.Counts[living.I14], r.Counts[living.I15])
+}
+
+// loadedRuns is living runs with as many workers as a machine of eight cores would have, while eight processes of the
+// harness want all of its processor time: nothing is killed, and what is late is not lost.
+var loadedRuns = Scenario{
+	Name:    "loaded",
+	Fault:   "eight busy loops beside eight workers, two orchestrators and three clients of living runs",
+	Correct: "I11–I15, and nothing lost",
+	Shape:   Shape{Workers: 8, Agents: 1, Parallel: 2, Living: 3, Kinds: []string{kindChain, kindSingle}, Heal: 4 * time.Minute},
+	Seconds: 60, Shipped: 180,
+	Unbroken: true,
+	Inject: func(ctx context.Context, h *Harm) error {
+		const busy = 8
+		for i := range busy {
+			h.hit("busy loop begun")
+			if err := h.start(ctx, node("s", i), Role{Kind: roleBusy}); err != nil {
+				return err
+			}
+		}
+		err := sleep(ctx, time.Hour)
+		for i := range busy {
+			h.part(node("s", i)).kill()
+		}
+		return err
+	},
+	Sometimes: []string{living.I11, living.I12, living.I13, living.I14, living.I15, living.Approved},
+	Figures:   figures(lookedAt, lost),
 }
 
 // kinds says how often what was killed.
