@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"time"
+
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -9,6 +11,8 @@ import (
 type RoundView struct {
 	// Number counts from 0.
 	Number int
+	// Elapsed is how long the agent had run when the round began; 0 while that is not known.
+	Elapsed time.Duration
 	// Planner is the call of its planner, Answer what that returned; nil while it is not over, or where it failed.
 	Planner Call
 	Answer  *Result
@@ -37,6 +41,7 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 	for _, sc := range a.of[:a.entered] {
 		if asksPlanner(sc) {
 			v := RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})}
+			v.Elapsed = elapsed(r, agent, sc)
 			if len(sc.plan.Steps) > 1 {
 				state := r.calls[sc.at(1)].state
 				v.Summary, v.Summarised = r.Result(Call{Step: sc.at(1)}), state.terminal() && state != notTaken
@@ -59,6 +64,19 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 		}
 	}
 	return list
+}
+
+// elapsed is how long an agent had run when the first call of a round was ready.
+func elapsed(r *Run, agent Call, sc *scope) time.Duration {
+	i, _ := r.index(agent)
+	begun, first := r.calls[i].ready, r.calls[sc.first].ready
+	if n := len(sc.plan.Steps); n > 1 && r.calls[sc.at(n-1)].ready != 0 {
+		first = r.calls[sc.at(n-1)].ready // of the summary before
+	}
+	if begun == 0 || first == 0 {
+		return 0
+	}
+	return max(first.time().Sub(begun.time()), 0)
 }
 
 // Responds reports whether an agent's planner is asked for its last answer.

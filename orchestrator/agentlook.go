@@ -93,6 +93,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name,
 		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
 	}
+	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
 	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past
 	}
@@ -130,7 +131,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
-	round := agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
+	round := agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts

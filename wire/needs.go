@@ -58,6 +58,10 @@ const AskingGuards = "asking-guards"
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
 
+// AgentTime is the need of a run with an agent whose budget has a time: its planner's requests say what is left of it, in the
+// place of what there was.
+const AgentTime = "agent-time"
+
 // AgentSummary is the need of a run with an agent that has summaries made, and of such an agent's entry: to who does not know
 // of them their records are nobody's.
 const AgentSummary = "agent-summary"
@@ -90,7 +94,7 @@ func NeedsOfTemplate(plan json.RawMessage) []string {
 }
 
 // ofAgents are the members of an agent's definition that need more than Agents.
-var ofAgents = map[string]string{"state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary}
+var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
@@ -158,7 +162,7 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {},
 	}
 }

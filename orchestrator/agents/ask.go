@@ -52,6 +52,9 @@ func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, 
 	f, _ := l.begin(round)
 	loop.Open(f, l.Rounds[round].Said)
 	now := request.Now{Left: spent.Left()}
+	if l.Timed {
+		now.Elapsed = l.Rounds[round].Elapsed
+	}
 	if !final {
 		now.Dropped = l.dropped(round - 1)
 	}

@@ -298,7 +298,10 @@ func joined(arguments, bound json.RawMessage) (json.RawMessage, *fault.Error) {
 // account is what the agent's planner may ask for of itself.
 func (l *Loop) account(round int) *agent.Account {
 	s := l.Usage(round)
-	return &agent.Account{Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Used: s.Used, Calls: l.called(round + 1)}
+	return &agent.Account{
+		Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Milliseconds: l.Rounds[round].Elapsed.Milliseconds(), Used: s.Used, Calls: l.called(round + 1),
+		Models: modelsOf(l, round+1),
+	}
 }
 
 func (l *Loop) toolOf(round int, path string) string {

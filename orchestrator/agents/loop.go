@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/agent/request"
@@ -31,6 +32,8 @@ type Loop struct {
 	Final bool
 	// Run and Name are the run and the token of the agent, for its account.
 	Run, Name string
+	// Timed says that requests tell what is left of the budget's time, and not what there was.
+	Timed bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
 	Share agent.Budget
 	// Above returns what is on the blackboard of the agent that calls it, as of the record that began it; nil for nothing.
@@ -61,6 +64,8 @@ type Round struct {
 	Refused *fault.Error
 	// Amended are the amendments of what it runs that are in force, in their order.
 	Amended []Amended
+	// Elapsed is how long the agent had run when it began.
+	Elapsed time.Duration
 	// Said is what people have said to the agent that its planner is told.
 	Said []request.Message
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.

@@ -1,6 +1,9 @@
 package agents
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/agent/request"
 )
@@ -15,6 +18,7 @@ type Past struct {
 	ids     [][]string // of the steps of each round
 	spent   agent.Spending
 	calls   []agent.Called
+	models  []agent.ModelUse
 	dropped request.Value // of the last round
 	input   int64         // tokens that its planner told of
 }
@@ -34,7 +38,7 @@ func (l *Loop) past(round int, asked *request.Loop) *Past {
 		return nil
 	}
 	return &Past{
-		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round),
+		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round), models: modelsOf(l, round),
 		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
 	}
 }
@@ -60,6 +64,35 @@ func (l *Loop) called(round int) (all []agent.Called) {
 			if c.Seq > 0 {
 				all = append(all, agent.Called{ID: c.Path, Tool: l.toolOf(n, c.Path), Status: c.Status, MS: c.MS})
 			}
+		}
+	}
+	return all
+}
+
+// modelsOf returns which models have answered in the rounds before one, those of summaries too, in the order of their first
+// answers. A planner that says no model goes by the definition's, or by its own name.
+func modelsOf(l *Loop, round int) (all []agent.ModelUse) {
+	if l.Past != nil {
+		all = append(all, l.Past.models...)
+	}
+	add := func(took agent.Tokens, tool, model string) {
+		name := cmp.Or(took.Model, model, tool)
+		k := slices.IndexFunc(all, func(m agent.ModelUse) bool { return m.Model == name })
+		if k < 0 {
+			k, all = len(all), append(all, agent.ModelUse{Model: name})
+		}
+		all[k].Answers++
+		all[k].Tokens += took.InputTokens + took.OutputTokens
+		all[k].CostUSD += took.CostUSD
+	}
+	d := l.Definition
+	for n := l.Past.Rounds(); n < round; n++ {
+		if sum := l.Rounds[n].Summary; sum != nil {
+			_, took := agent.Summary(sum)
+			add(took, d.Context.Summary, "")
+		}
+		if l.Rounds[n].Answer != nil {
+			add(l.took(n), d.Planner.Tool, d.Planner.Model)
 		}
 	}
 	return all

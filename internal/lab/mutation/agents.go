@@ -339,6 +339,14 @@ var ofAgents = []mutant{
 		"orchestrator/agents/loop.go", "all[min(len(inheritedBy(b.Loop)), len(all)):], true", "all, true", "./orchestrator", "CallersBlackboard",
 	},
 	{
+		"agent-time-stands", "a planner is told what time there was, and not what is left",
+		"orchestrator/agents/ask.go", "		now.Elapsed = l.Rounds[round].Elapsed\n", "		now.Elapsed = 0\n", "./orchestrator", "WhatTimeIsLeft",
+	},
+	{
+		"agent-models-forgotten", "the models of rounds that are past are forgotten",
+		"orchestrator/agents/past.go", "		all = append(all, l.Past.models...)\n", "", "./orchestrator", "WhatTimeIsLeft",
+	},
+	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
 		"orchestrator/agents/loop.go", "		if c.Err != nil && l.Definition.NotMade(c.Err) {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgent",
 	},
