@@ -367,7 +367,7 @@ func returnsDirectly(r *Run, i int, id string, res *Result) *fault.Error {
 func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	if err := sc.output.Error; err != nil {
 		d := a.records[len(a.records)-1]
-		a.unfit(r, i, refused{len(a.records) - 1, err, !sc.callsOf(d, func(int) bool { return true })}, at, out)
+		a.unfit(r, i, refused{len(a.records) - 1, err, !callsOf(sc, d, func(int) bool { return true })}, at, out)
 		return
 	}
 	a.end(r, i, sc.output, nil, at, out)
@@ -434,7 +434,7 @@ func (a *rounds) executed(r *Run) bool {
 		if asksPlanner(sc) {
 			continue
 		}
-		if sc.callsOf(a.records[sc.round-1], func(call int) bool {
+		if callsOf(sc, a.records[sc.round-1], func(call int) bool {
 			state := r.calls[call].state
 			return state == succeeded || state == failed
 		}) {
@@ -445,7 +445,7 @@ func (a *rounds) executed(r *Run) bool {
 }
 
 // callsOf reports whether there is such a call in what a round runs: a value is none, nor is what stands for an earlier round.
-func (sc *scope) callsOf(d *Round, such func(call int) bool) bool {
+func callsOf(sc *scope, d *Round, such func(call int) bool) bool {
 	earlier := slices.Concat(d.Earlier, sc.added().earlier)
 	for n := range sc.plan.Steps {
 		s := &sc.plan.Steps[n]

@@ -28,7 +28,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-unfit-for-ever", "an output alone that does not fit, however often, is no answer of no use",
-		"machine/agent.go", "refused{len(a.records) - 1, err, !sc.callsOf(d, func(int) bool { return true })}", "refused{len(a.records) - 1, err, false && d == nil}", "./machine", "Scenarios/agents",
+		"machine/agent.go", "refused{len(a.records) - 1, err, !callsOf(sc, d, func(int) bool { return true })}", "refused{len(a.records) - 1, err, false && d == nil}", "./machine", "Scenarios/agents",
 	},
 	{
 		"answer-amid-words", "a plan that a planner speaks about is run",
