@@ -20,6 +20,8 @@ type Head struct {
 	Failed string `json:"failed,omitempty"`
 	// RetryOf is the run that this one tries again.
 	RetryOf string `json:"retry_of,omitempty"`
+	// Calls is what the calls of each of Tools took and came to, of a run that is over; nil where nobody counted.
+	Calls map[string]*Calls `json:"calls,omitempty"`
 }
 
 // HeadOf returns the head of a run. Of a document whose steps lie elsewhere it names no tools.
@@ -30,10 +32,26 @@ func HeadOf(r *Run) Head {
 	}
 	seen := map[string]bool{"": true} // a value calls none
 	h.look(r.Steps, seen)
+	if !r.Finished.IsZero() {
+		h.count(r.Steps)
+	}
 	if o := r.Outcome; o != nil && h.Failed == "" && len(o.Errors) > 0 {
 		h.Failed = o.Errors[0].Step
 	}
 	return h
+}
+
+// count says what the calls of the tools that are named came to.
+func (h *Head) count(steps []Step) {
+	all := CallsOf(steps)
+	for _, name := range h.Tools {
+		if c := all[name]; c != nil {
+			if h.Calls == nil {
+				h.Calls = map[string]*Calls{}
+			}
+			h.Calls[name] = c
+		}
+	}
 }
 
 // look goes through some steps, and those within them, until there is nothing more to find.

@@ -60,7 +60,7 @@ export interface Demand { tool: string; steps: number; held: number; queued: num
 
 export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: number[] }; unknown?: Fault }
 
-export interface Figure { tool: string; calls: number; failed: number; per_minute: number; p50_ms: number; p99_ms: number; wait_p50_ms: number; wait_p99_ms: number; codes?: Record<string, number> }
+export interface Figure { tool: string; calls: number; failed: number; asked?: number; per_minute: number; p50_ms: number; p99_ms: number; wait_p50_ms: number; wait_p99_ms: number; codes?: Record<string, number> }
 
 export interface Figures { tools: Figure[]; runs: number; left_out?: number; since?: string }
 

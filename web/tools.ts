@@ -75,9 +75,10 @@ const brief = (f: Figure) => h("p", { class: "load" }, `p50 ${duration(f.p50_ms)
 
 function took(f: Figure) {
   const codes = Object.entries(f.codes ?? {}).sort((a, b) => b[1] - a[1]);
-  return h("section", null, h("h3", null, "Calls", h("small", null, " in the 200 runs that ended last")),
+  return h("section", null, h("h3", null, "Calls", h("small", null, " in the runs that ended within a day")),
     h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Calls", "Per minute", "Executed p50", "p99", "Waited p50", "p99", "Failed"].map((x) => h("th", { scope: "col" }, x)))),
       h("tbody", null, h("tr", null, [f.calls.toLocaleString("en"), f.per_minute.toLocaleString("en"), duration(f.p50_ms), duration(f.p99_ms), duration(f.wait_p50_ms), duration(f.wait_p99_ms), f.failed.toLocaleString("en")].map((x) => h("td", null, x))))),
+    (f.asked ?? 0) > 0 && h("p", { class: "codes" }, `${count(f.asked!, "call")} stopped to ask a person.`),
     codes.length > 0 && h("p", { class: "codes" }, "Errors: ", codes.map(([code, n], i) => [i > 0 && ", ", h("a", { href: `/dead?tool=${encodeURIComponent(f.tool)}&code=${encodeURIComponent(code)}` }, code), ` ${n.toLocaleString("en")}`])));
 }
 

@@ -14,11 +14,20 @@ import (
 // where the rest of it lies; nil: it is all there.
 func Documented(doc *outcome.Run, handle *outcome.Handle) nats.Header {
 	h := VersionedBy(handle)
-	if head, err := json.Marshal(outcome.HeadOf(doc)); err == nil {
+	of := outcome.HeadOf(doc)
+	head, err := json.Marshal(of)
+	if len(head) > maxHead { // many tools, whose calls took all sorts of times
+		of.Calls = nil
+		head, err = json.Marshal(of)
+	}
+	if err == nil {
 		h[subjects.HeaderHead] = []string{string(head)}
 	} // else a time is none in JSON: whoever lists it reads the document
 	return h
 }
+
+// maxHead is the longest head that says what calls came to: a record has room for headers of 16 KiB.
+const maxHead = 8 << 10
 
 // ParseHead reads the head of a document from its headers; false where there is none that can be read.
 func ParseHead(h nats.Header) (head outcome.Head, ok bool) {

@@ -198,7 +198,9 @@ func (h *heads) one(ctx context.Context, next head) error {
 	doc, at, err := h.f.store.Archive.HistoryAt(ctx, next.run)
 	switch code := fault.CodeOf(err); {
 	case err == nil:
-		h.ix.Finished(index.Of(next.run, at, outcome.HeadOf(doc)))
+		of := outcome.HeadOf(doc)
+		of.Calls = nil // nor are they known where the next index takes the line from this one
+		h.ix.Finished(index.Of(next.run, at, of))
 		return nil
 	case code == fault.NotFound, code == fault.NewerVersion, ctx.Err() != nil:
 		return nil

@@ -34,7 +34,6 @@ type Server struct {
 	staff *staff
 	asked *asked
 	rules *overriding
-	count *counting
 	heads *counts
 
 	ctx  context.Context // ends with Close
@@ -56,7 +55,6 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.docs, s.rules = newReader(s.ctx, cfg), &overriding{cfg: &s.cfg, read: store}
 	s.lines = newFollower(store, cfg.Logger)
-	s.count = newCounting(s.lines, s.docs)
 	s.heads = &counts{store: store, life: s.ctx, done: &s.done, kept: map[string]*told{}}
 	s.hub = newHub(s.ctx, s.docs.client, s.lines)
 	s.done.Go(func() { s.lines.run(s.ctx) })
@@ -88,7 +86,7 @@ func (s *Server) Handler() http.Handler {
 	get("runs/{key}/plan", look.text)
 	get("runs/{key}/steps/{step}", look.step)
 	get("tools", look.tools)
-	get("figures", s.count.figures)
+	get("figures", look.figures)
 	get("dead", look.dead)
 	get("questions", look.questions)
 	get("runs/{key}/questions/{step}", look.question)

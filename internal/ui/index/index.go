@@ -34,14 +34,15 @@ type Line struct {
 	// Settled says that a retry of the run succeeded, so that nobody has to look after it.
 	Settled bool
 
-	at uint64 // where its document lies; 0 for a run that is not over
+	at    uint64                    // where its document lies; 0 for a run that is not over
+	calls map[string]*outcome.Calls // until they are summed up
 }
 
 // Of returns the line of a finished run, whose document lies at a sequence of its bucket and has this head.
 func Of(r subjects.Run, at uint64, h outcome.Head) Line {
 	return Line{
 		Key: r.Key(), Status: h.Status, Generation: h.Generation, Submitted: h.Submitted, Finished: h.Finished,
-		Stats: h.Stats, Tools: h.Tools, Failed: h.Failed, RetryOf: h.RetryOf, at: at,
+		Stats: h.Stats, Tools: h.Tools, Failed: h.Failed, RetryOf: h.RetryOf, at: at, calls: h.Calls,
 	}
 }
 
@@ -80,8 +81,9 @@ type Index struct {
 	runs    map[string]*entry
 	order   []*entry // newest first, where it is not stale
 	stale   bool
-	tools   map[string][]string // lists of tools that lines share
-	settled map[string]bool     // keys of runs of which a retry succeeded
+	tools   map[string][]string        // lists of tools that lines share
+	settled map[string]bool            // keys of runs of which a retry succeeded
+	calls   map[string]map[int64]*slot // by tenant and hour
 	version uint64
 	changed chan struct{}
 }
@@ -90,6 +92,7 @@ type Index struct {
 func New() *Index {
 	return &Index{
 		runs: map[string]*entry{}, tools: map[string][]string{}, settled: map[string]bool{},
+		calls:   map[string]map[int64]*slot{},
 		changed: make(chan struct{}, 1),
 	}
 }
@@ -134,7 +137,10 @@ func (ix *Index) Finished(l Line) {
 	if e.at > l.at || e.plan > l.Generation && l.Generation > 0 { // a later one is known
 		return
 	}
-	l.Key, l.Tools, l.Settled = e.Key, ix.shared(l.Tools), ix.settled[l.Key]
+	if e.at != l.at && l.Status != outcome.Rejected { // it may be told twice
+		ix.sum(&l)
+	}
+	l.Key, l.Tools, l.Settled, l.calls = e.Key, ix.shared(l.Tools), ix.settled[l.Key], nil
 	e.Line = l
 	ix.touch()
 	if l.RetryOf != "" && (l.Settled || l.Status == outcome.Succeeded) {

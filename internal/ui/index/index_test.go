@@ -252,3 +252,41 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// TestToolsAreSummedUpByTheHour: each run once, whoever tells of it again, of the tenant alone, as far back as is asked for.
+func TestToolsAreSummedUpByTheHour(t *testing.T) {
+	t.Parallel()
+	ix := index.New()
+	ended := func(id string, generation uint64, at time.Time, ms int, code fault.Code) {
+		d := doc("acme", id, outcome.Succeeded, generation, at)
+		d.Finished = at
+		d.Steps = []outcome.Step{{ID: "a", Tool: "t", Status: outcome.StepSucceeded, Attempts: 1, Ready: at, Started: at, Ended: at.Add(time.Duration(ms) * time.Millisecond)}}
+		if code != "" {
+			d.Steps[0].Error = fault.New(code, "no")
+		}
+		finish(ix, d)
+	}
+	now := epoch.Add(100 * time.Hour)
+	for i := range 100 {
+		ended(fmt.Sprint("r", i), uint64(10*i+10), now.Add(-time.Duration(i)*time.Hour), 10+i, "")
+	}
+	ended("r0", 10, now, 10, "") // told twice
+	ended("bad", 5000, now, 20, fault.ToolFailed)
+	before := outcome.HeadOf(doc("acme", "before", outcome.Succeeded, 6000, now))
+	before.Calls, before.Tools, before.Finished = nil, []string{"t"}, now
+	ix.Finished(index.Of(subjects.NewRun("acme", "before"), 6001, before))
+	finish(ix, doc("acme", "no", outcome.Rejected, 7000, now))
+
+	all := ix.Figures("acme", now.Add(-1000*time.Hour))
+	require.Equal(t, 101, all.Runs)
+	require.Equal(t, 1, all.LeftOut)
+	require.Equal(t, now.Add(-99*time.Hour), all.Since)
+	require.Equal(t, 101, all.Tools["t"].Calls)
+	require.Equal(t, map[fault.Code]int{fault.ToolFailed: 1}, all.Tools["t"].Codes)
+	require.InEpsilon(t, 59, all.Tools["t"].Ran.Quantile(0.5), 0.1)
+	day := ix.Figures("acme", now.Add(-24*time.Hour))
+	require.Equal(t, 26, day.Runs)
+	require.Equal(t, now.Add(-24*time.Hour), day.Since)
+	require.Equal(t, 101, ix.Figures("acme", time.Time{}).Runs, "what was told is nobody else's to change")
+	require.Empty(t, ix.Figures("beta", time.Time{}).Tools)
+}
