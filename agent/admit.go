@@ -16,8 +16,8 @@ type Call struct {
 	After []int
 	// Within is the call whose plan it stands in; -1 for none.
 	Within int
-	// Repeated says that it may be made more than once.
-	Repeated bool
+	// Repeated says that it may be made more than once, Listed that it is so side by side, for the items of a list.
+	Repeated, Listed bool
 	// Arguments are those of a call that refers to nothing; nil where they are not known yet.
 	Arguments json.RawMessage
 }
@@ -29,8 +29,8 @@ type Admission struct {
 	Waits [][]int
 	// Settled are the calls that are not made, by their places: they have come to something already.
 	Settled map[int]Settled
-	// Problems are for the calls that no answer may have.
-	Problems []fault.Problem
+	// Problems are for the calls that no answer may have, Lists for those that it may not have in lists.
+	Problems, Lists []fault.Problem
 
 	calls    []Call
 	children [][]int // of each plan: of the answer's own at 0, of that within call i at i+1

@@ -171,7 +171,7 @@ func flatten(calls []Call, p *plan.Plan, own, within int) []Call {
 		s := &p.Steps[i]
 		does := s.Does()
 		place[i] = len(calls)
-		c := Call{ID: s.ID, Within: within, Repeated: s.ForEach != nil || s.Repeat != nil}
+		c := Call{ID: s.ID, Within: within, Repeated: s.ForEach != nil || s.Repeat != nil, Listed: s.ForEach != nil}
 		if !does.Value && does.Plan == nil {
 			c.Entry = does.Tool
 		}

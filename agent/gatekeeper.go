@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,6 +20,7 @@ type gatekeeper struct {
 	fences    map[string]*fence
 	may       []*brought // by call: what those that it waits for may bring about, and itself
 	whole     []*brought // by call: with the calls of its plan; nil as long as nobody waits for it
+	leads     map[int]bool
 }
 
 // fence keeps calls in order that would come to something else in another one.
@@ -86,6 +88,7 @@ func (g *gatekeeper) call(c int) {
 	for _, k := range keys {
 		g.fence(k.name).pass(c, k.moves)
 	}
+	g.listed(c, e, keys)
 	g.may[c].entries[e] = true
 }
 
@@ -144,6 +147,60 @@ func (g *gatekeeper) answered(c int, e *Entry) bool {
 	return is && err != nil
 }
 
+// listed refuses what a list may not have, whose items are side by side: no order is between those, so a call that may lock
+// another could not be told from one that comes too late.
+func (g *gatekeeper) listed(c int, e *Entry, keys []fenceKey) {
+	list := -1
+	for i := c; i >= 0; i = g.a.calls[i].Within {
+		if g.a.calls[i].Listed {
+			list = i // the outermost
+		}
+	}
+	if list < 0 {
+		return
+	}
+	for _, k := range keys {
+		var why string
+		switch {
+		case !k.moves || e.HasOnce: // what is called once is in no list anyway
+			continue
+		case k.name == stateFence && g.leadsToOne(list):
+			continue
+		case k.name == stateFence:
+			why = fmt.Sprintf("%q leads to the state %q, in which not all can be called that the items of %q call side by side", e.Name, e.To, g.a.calls[list].ID)
+		default:
+			why = fmt.Sprintf("%q is a facade that locks what others call, and the items of %q call side by side", e.Name, g.a.calls[list].ID)
+		}
+		g.a.Lists = append(g.a.Lists, fault.Problem{
+			Code: fault.InvalidValue, Step: g.a.calls[c].ID, Message: why, Hint: "call it by steps of their own, or one after the other by repeat",
+		})
+		return
+	}
+}
+
+// leadsToOne reports whether all calls of a list that move the state lead to the same, in which all of its calls may be made:
+// then it does not matter which item comes first.
+func (g *gatekeeper) leadsToOne(list int) bool {
+	if one, known := g.leads[list]; known {
+		return one
+	}
+	to, one := "", true
+	within := func(each func(e *Entry)) {
+		for i := list; i < len(g.a.calls) && (i == list || g.a.above(i, list)); i++ {
+			if e := g.entries[g.a.calls[i].Entry]; e != nil {
+				each(e)
+			}
+		}
+	}
+	within(func(e *Entry) {
+		one = one && (e.To == "" || to == "" || e.To == to)
+		to = cmp.Or(to, e.To)
+	})
+	within(func(e *Entry) { one = one && (e.states == nil || slices.Contains(e.states, to)) })
+	g.leads[list] = one
+	return one
+}
+
 // repeated reports whether a call may be made more than once.
 func (g *gatekeeper) repeated(c int) bool {
 	for ; c >= 0; c = g.a.calls[c].Within {
@@ -153,6 +210,9 @@ func (g *gatekeeper) repeated(c int) bool {
 	}
 	return false
 }
+
+// stateFence is the fence of the state machine.
+const stateFence = "state"
 
 // fenceKey is a fence that an entry stands at.
 type fenceKey struct {
@@ -164,7 +224,7 @@ type fenceKey struct {
 // that hides all others, and its own where it is called once.
 func (g *gatekeeper) keys(e *Entry) (keys []fenceKey) {
 	if e.states != nil || e.To != "" {
-		keys = append(keys, fenceKey{"state", e.To != ""})
+		keys = append(keys, fenceKey{stateFence, e.To != ""})
 	}
 	for x := e; x != nil; x = x.within {
 		if x.Kind == KindFacade && x.facade.takesArgs {
@@ -311,7 +371,7 @@ func (f *Facts) Admit(calls []Call) *Admission { return f.AdmitMore(calls, len(c
 // place on are added while these run, and admitted on the facts of now.
 func (f *Facts) AdmitMore(calls []Call, from int, now *Facts) *Admission {
 	a := Admitted(calls, make([][]int, len(calls)))
-	g := &gatekeeper{begun: f, from: from, now: now, a: a, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
+	g := &gatekeeper{begun: f, from: from, now: now, a: a, leads: map[int]bool{}, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
 	for e := range f.entries {
 		g.entries[e.Name] = e
 		_, open := f.opened[e.Name]

@@ -39,6 +39,9 @@ func historySubject(r subjects.Run) string {
 // values, as for PutBlob. Errors as those of Create, and of PutBlob.
 func (s *Archive) CreateHistory(ctx context.Context, r subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	body := doc.JSON()
+	if !json.Valid(body) { // it can't be changed any more, and nobody could read it
+		return false, fault.New(fault.InvalidRecord, "the document of %s is no JSON", r.Plain())
+	}
 	var blob *outcome.Handle
 	if len(body) > inlineHistory || int64(len(body)) > s.nc.MaxPayload()-Headroom {
 		head := *doc

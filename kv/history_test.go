@@ -43,6 +43,10 @@ func TestAFinishedRunIsKeptOnce(t *testing.T) {
 	_, err := s.Archive.History(within(t, 2*time.Minute), r)
 	require.Equal(t, fault.NotFound, fault.CodeOf(err))
 	doc := finished(r, 100)
+	broken := finished(r, 1)
+	broken.Outcome.Results[0].JSON = nil
+	_, err = s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", broken)
+	require.Equal(t, fault.InvalidRecord, fault.CodeOf(err), "what nobody could read is not stored")
 	created, err := s.Archive.CreateHistory(within(t, 2*time.Minute), r, "", doc)
 	require.NoError(t, err)
 	require.True(t, created)

@@ -330,12 +330,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	d := a.records[len(a.records)-1]
 	for _, id := range slices.Concat(d.Direct, sc.added().direct) {
 		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-			res := a.comesTo(r, i, r.calls[sc.at(n)].result)
-			if err := returnsDirectly(r, i, id, res); err != nil {
-				a.unfit(r, i, refused{len(a.records) - 1, err, false}, at, out)
-				return
-			}
-			a.offer(r, i, res, direct, at, out)
+			a.direct(r, i, sc, n, d.Formerly, at, out)
 			return
 		}
 	}
@@ -343,6 +338,27 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 		a.further(r, i, at, out)
 		return
 	}
+	a.shape(r, i, sc, at, out)
+}
+
+// direct ends the loop with the result of a direct call that has succeeded. The items of a list have it together, so that it
+// is put together as an output is. formerly lets it be null.
+func (a *rounds) direct(r *Run, i int, sc *scope, n int, formerly bool, at time.Time, out *Effects) {
+	if _, list := r.Items(sc.at(n)); list && !formerly {
+		sc.direct, sc.plan = true, sc.plan.Returning(n)
+		a.shape(r, i, sc, at, out)
+		return
+	}
+	res := a.comesTo(r, i, r.calls[sc.at(n)].result)
+	if err := returnsDirectly(r, i, sc.plan.Steps[n].ID, res); err != nil {
+		a.unfit(r, i, refused{len(a.records) - 1, err, false}, at, out)
+		return
+	}
+	a.offer(r, i, res, direct, at, out)
+}
+
+// shape puts together what a round comes to that is over, or asks for the record of that.
+func (a *rounds) shape(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	if sc.output = sc.derived(r); sc.output == nil {
 		sc.shaping, r.calls[i].state = true, closing
 		r.askToClose(i, out)
@@ -368,6 +384,10 @@ func (a *rounds) shaped(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	if err := sc.output.Error; err != nil {
 		d := a.records[len(a.records)-1]
 		a.unfit(r, i, refused{len(a.records) - 1, err, !callsOf(sc, d, func(int) bool { return true })}, at, out)
+		return
+	}
+	if sc.direct {
+		a.offer(r, i, a.comesTo(r, i, sc.output), direct, at, out)
 		return
 	}
 	a.end(r, i, sc.output, nil, at, out)
@@ -479,10 +499,10 @@ func (a *rounds) unresponded(r *Run, i int, at time.Time, out *Effects) {
 	}
 }
 
-// comesTo returns a result as that of an agent; nil is null.
+// comesTo returns a result as that of an agent; nil is null, and so is one that has nothing in it.
 func (a *rounds) comesTo(r *Run, i int, res *Result) *Result {
 	own := Result{Value: []byte("null"), Size: int64(len("null"))}
-	if res != nil {
+	if res != nil && (res.Value != nil || res.Handle != nil) {
 		own = *res
 	}
 	own.Call, own.Attempt, own.ByOwner, own.Token = r.calls[i].Call, 1, true, nil

@@ -28,6 +28,7 @@ var agents = map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Age
 	"greets": {Name: "greets", Agent: &plan.Agent{Planner: "planner", MaxRounds: 3, Responds: true, GuardTools: []string{"judge"}, Guards: asking{
 		{plan.OnInput, "bad", "", "reject"}, {plan.OnInput, "odd", "", "ask"}, {plan.OnInput, "", "judge", "ask"}, {plan.OnCall, "odd", "", "ask"}, {plan.OnResult, "odd", "", "ask"}}}},
 	"typed":     {Name: "typed", Output: numbered(), Agent: &plan.Agent{Planner: "planner", MaxRounds: 9}},
+	"opened":    {Name: "opened", Plan: []byte(`{"open":true,"open_for":"5m","steps":[{"id":"e","tool":"t"}]}`)},
 	"forgetful": {Name: "forgetful", Agent: &plan.Agent{Planner: "planner", Summary: "digest", MaxRounds: 9}}}
 
 // numbered is the schema of {"n": 1}.
@@ -158,6 +159,8 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 		Rest, Direct  []string
 		Earlier       map[string][]string
 		Ends, Invalid bool
+		Formerly      bool
+		After         map[string]string
 		Output        json.RawMessage
 		Error         string
 		Asks          string
@@ -165,7 +168,7 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 	if err := json.Unmarshal([]byte(d.Input), &said); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
-	x := &machine.Round{Rest: said.Rest, Direct: said.Direct, Ends: said.Ends, Invalid: said.Invalid, Settled: map[string]*machine.Result{}, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}, "again": {MaxAttempts: 3, Backoff: tool.Backoff{Initial: time.Second, Max: time.Second, Strategy: tool.Constant}}}}
+	x := &machine.Round{Formerly: said.Formerly, Rest: said.Rest, Direct: said.Direct, Ends: said.Ends, Invalid: said.Invalid, Settled: map[string]*machine.Result{}, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}, "again": {MaxAttempts: 3, Backoff: tool.Backoff{Initial: time.Second, Max: time.Second, Strategy: tool.Constant}}}}
 	for _, arg := range d.CmdArgs {
 		if arg.Key == "scope" {
 			arg.Scan(t, 0, &x.Scope)
@@ -175,6 +178,17 @@ func roundOf(t *testing.T, d *datadriven.TestData) *machine.Round {
 		p, report := plan.ParseLimited(said.Plan, nil, plan.Limits{Templates: agents, Language2: true})
 		if p == nil {
 			d.Fatalf(t, "%v", report.Problems)
+		}
+		for step, other := range said.After {
+			at := p
+			above, id, within := strings.Cut(step, "/")
+			if within {
+				i, _ := p.Index(above)
+				at, step, other = p.Steps[i].Plan, id, other[len(above)+1:]
+			}
+			i, _ := at.Index(step)
+			k, _ := at.Index(other)
+			plan.Order(at, i, k)
 		}
 		x.Plan = p
 	}

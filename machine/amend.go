@@ -45,6 +45,8 @@ type Amendment struct {
 	// Approved says that no person is asked about it, though the plan was submitted for an approval: whoever asked for it
 	// may approve of it, or the run's owner closes what is open.
 	Approved bool
+	// ByOwner says that the run's owner closes what only he may change: the plan of a template, or one within a round.
+	ByOwner bool
 	// Approves is the digest of the question about the plan that it answers, whose plan it changes and approves of; empty for
 	// any other.
 	Approves string

@@ -39,7 +39,7 @@ func (x *amending) giveBack() {
 // isStale lets an amendment do nothing. Its number is used up.
 func (x *amending) isStale(why *fault.Error, out *Effects) {
 	x.a.stale, x.a.steps = why, len(x.sc.plan.Steps)
-	x.sc.askClose(out)
+	x.sc.askClose(x.Run, out)
 }
 
 // apply does what an amendment says, which is in force.

@@ -154,17 +154,26 @@ func (x *amending) unamendable() *fault.Error {
 		return fault.New(fault.AlreadyFinished, "the plan of %s came to its end before it was amended", shownScope(sc)).
 			WithHint("what is to be done besides is a plan of its own")
 	}
-	if in := x.inRound(); in != "" {
-		return fault.New(fault.NotAmendable, "the plan of %s lies within a round of an agent, and is amended with that alone", shownScope(sc)).
-			WithHint("amend the round: discard the step of %s, and add it as it should be", in)
-	}
-	if name := x.calledBy(); name != "" {
-		return fault.New(fault.NotAmendable, "the plan of %s is that of the template %q, which stays as it is", shownScope(sc), name).
-			WithHint("amend the plan that calls it")
+	if err := x.fixed(); err != nil && !(x.a.ByOwner && x.a.only()) {
+		return err
 	}
 	if i, ok := x.index(sc.of); sc.outer != nil && (!ok || x.calls[i].state != entered) {
 		return fault.New(fault.AlreadyFinished, "the step %s came to its end before its plan was amended", sc.token).
 			WithHint("what is to be done besides is a plan of its own")
+	}
+	return nil
+}
+
+// fixed says why nobody changes the plan of a scope, which its owner closes all the same where it is open; nil for one that
+// people may amend.
+func (x *amending) fixed() *fault.Error {
+	if in := x.inRound(); in != "" {
+		return fault.New(fault.NotAmendable, "the plan of %s lies within a round of an agent, and is amended with that alone", shownScope(x.sc)).
+			WithHint("amend the round: discard the step of %s, and add it as it should be", in)
+	}
+	if name := x.calledBy(); name != "" {
+		return fault.New(fault.NotAmendable, "the plan of %s is that of the template %q, which stays as it is", shownScope(x.sc), name).
+			WithHint("amend the plan that calls it")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (r *Run) Tick(now time.Time, out *Effects) {
 		d := heap.Pop(&r.deadlines).(deadline)
 		switch s := &r.calls[d.call]; {
 		case d.attempt == toBeClosed:
-			r.scopeNumbered(d.call).expire(&d, out)
+			r.scopeNumbered(d.call).expire(r, &d, out)
 		case d.question != nil:
 			r.expire(d.question, out)
 		case d.attempt > 0:
@@ -188,7 +188,7 @@ func (r *Run) Outstanding(now time.Time, out *Effects) {
 		}
 	}
 	for _, sc := range openScopes(&r.tree) {
-		sc.askClose(out)
+		sc.askClose(r, out)
 	}
 	if r.Shaping(r.root.of) {
 		out.Shape = append(out.Shape, r.root.of)

@@ -94,6 +94,8 @@ type Round struct {
 	Earlier []Earlier
 	// Direct are the steps with whose success the loop is over; the result of the first of them is the agent's.
 	Direct []string
+	// Formerly says that a direct step that is a list comes to null, as in runs of before.
+	Formerly bool
 	// Ends says that the loop is over with the round where nothing of it runs. Output is what the agent comes to then, Error
 	// why it fails; where both are nil, it comes to null.
 	Ends   bool

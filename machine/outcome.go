@@ -139,8 +139,8 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 			}
 			if by := sc.standing(r).handler(n); by != "" {
 				e.HandledBy = subjects.InScope(sc.token, by)
-			} else if sc.round > 0 && r.Result(sc.of) != nil { // the planner was told
-				e.HandledBy = r.Token(sc.of)
+			} else {
+				e.HandledBy = sc.toldTo(r)
 			}
 			o.Errors = append(o.Errors, e)
 		}
@@ -154,6 +154,17 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 			}
 		}
 	}
+}
+
+// toldTo returns the token of the innermost agent above a scope that has succeeded: what failed in its rounds was told to its
+// planner. Empty where there is none.
+func (sc *scope) toldTo(r *Run) string {
+	for ; sc.outer != nil; sc = sc.outer {
+		if sc.round > 0 && r.Result(sc.of) != nil {
+			return r.Token(sc.of)
+		}
+	}
+	return ""
 }
 
 // Stats counts steps and bytes so far: those of the plan, and of all scopes that were entered.

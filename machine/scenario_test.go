@@ -60,7 +60,7 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			arg.Scan(t, 0, &count)
 		case "holds":
 			arg.Scan(t, 0, &holds)
-		case "decision", "number", "stale", "reason", "scope", "revision", "approved", "approves":
+		case "decision", "number", "stale", "reason", "scope", "revision", "approved", "approves", "own":
 		}
 	}
 	if wait != "" {
@@ -193,6 +193,8 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 			arg.Scan(t, 0, &a.Scope)
 		case "approved":
 			a.Approved = true
+		case "own":
+			a.ByOwner = true
 		case "approves": // what is asked about the plan, or something else
 			a.Approved, a.Approves = true, "of something else"
 			if q := s.run.Question(machine.Call{Step: machine.ThePlan}); q != nil && len(arg.Vals) == 0 {
@@ -394,7 +396,11 @@ func (s *scenario) answer() string {
 		fmt.Fprintf(&b, "until %s\n", token(c))
 	}
 	for _, c := range s.effects.Close {
-		fmt.Fprintf(&b, "close %s revision %d\n", c.Scope, c.Revision)
+		fmt.Fprintf(&b, "close %s revision %d", c.Scope, c.Revision)
+		if c.Fixed {
+			b.WriteString(" as its owner")
+		}
+		b.WriteByte('\n')
 	}
 	for _, x := range s.effects.Late {
 		fmt.Fprintf(&b, "late %s attempt %d: %s\n", token(x.Call), x.Attempt, s.run.LateError(x.Call))

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -21,6 +22,7 @@ type scope struct {
 	stopping  bool
 	spares    instant      // until when what was due may end although it stops; 0 for nothing
 	shaping   bool         // its steps are over, and a record is to tell what it comes to
+	direct    bool         // of a round: that is the result of a direct call
 	failFast  int          // the step, of the plan, whose failure stopped it, or -1
 	failure   *fault.Error // what its composite fails with, however its steps end; nil where they tell
 	remaining int          // steps that are not terminal
@@ -54,7 +56,7 @@ func (sc *scope) begin(r *Run) {
 	sc.plan, sc.amended, sc.failure = sc.base(), nil, nil
 	steps := sc.plan.Steps
 	sc.remaining, sc.stopping, sc.spares, sc.failFast, sc.reached = len(steps), false, 0, -1, reached{}
-	sc.room, sc.shaping, sc.output, sc.waves = newRoom(r, sc), false, nil, nil
+	sc.room, sc.shaping, sc.direct, sc.output, sc.waves = newRoom(r, sc), false, false, nil, nil
 	if sc.plan.Schedule == plan.Waves {
 		sc.waves = newWaves(sc.plan)
 	}
@@ -219,18 +221,34 @@ func (sc *scope) keepOpen(r *Run, at time.Time) {
 }
 
 // expire asks for the record that closes a scope, if nothing has changed it since the deadline was set.
-func (sc *scope) expire(d *deadline, out *Effects) {
+func (sc *scope) expire(r *Run, d *deadline, out *Effects) {
 	if a := sc.amended; a != nil && a.until.Equal(d.at) {
 		a.expiring = true
-		sc.askClose(out)
+		sc.askClose(r, out)
 	}
 }
 
-// askClose asks for the record that closes a scope whose time is over.
-func (sc *scope) askClose(out *Effects) {
-	if a := sc.amended; a != nil && a.expiring && !a.closed && !sc.stopping {
-		out.Close = append(out.Close, Closing{sc.token, a.revision + 1})
+// askClose asks for the record that closes a scope whose time is over: once a revision, and only one that would be in force
+// here, so that what would be refused is never asked for again and again.
+func (sc *scope) askClose(r *Run, out *Effects) {
+	a := sc.amended
+	if a == nil || !a.expiring || a.closed || sc.stopping {
+		return
 	}
+	c, would := sc.closing(r)
+	if !would {
+		return
+	}
+	out.Close = append(slices.DeleteFunc(out.Close, func(before Closing) bool { return before.Scope == sc.token }), c)
+}
+
+// closing is the record that would close an open scope; would is false where that would do nothing.
+func (sc *scope) closing(r *Run) (c Closing, would bool) {
+	c = Closing{Scope: sc.token, Revision: sc.revision() + 1}
+	x := &amending{r, sc, &Amendment{Scope: sc.token, Revision: c.Revision, Close: true, Approved: true}}
+	c.Fixed = x.fixed() != nil
+	x.a.ByOwner = c.Fixed
+	return c, scopeNamed(&r.tree, sc.token) == sc && x.unapproved() == nil && x.unamendable() == nil
 }
 
 // goesOn reports whether there may be something in a scope that goes on: it does not stop, or spares what is out.

@@ -117,6 +117,7 @@ func (r standing) handledBy(i int) int {
 	by, lost := -1, false
 	for _, d := range r.plan.Dependents(i) {
 		switch {
+		case r.plan.Steps[d].OnlyAfter(i):
 		case r.plan.Steps[d].Regards(i) && r.call(d).state == succeeded:
 			return d
 		case !r.hadAnother(d, i):

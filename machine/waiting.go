@@ -192,6 +192,8 @@ func (a *Amendment) Account() *outcome.Answered { return accountOf(a.asked) }
 type Closing struct {
 	Scope    string
 	Revision int
+	// Fixed says that people don't amend the plan: the record has to say that its owner closes it.
+	Fixed bool
 }
 
 // openScopes returns the scopes that may still wait for an amendment.
@@ -216,7 +218,9 @@ func openScopes(t *tree) (list []*scope) {
 // Closings returns the records that would close all scopes which are open.
 func Closings(r *Run) (list []Closing) {
 	for _, sc := range openScopes(&r.tree) {
-		list = append(list, Closing{sc.token, sc.amended.revision + 1})
+		if c, would := sc.closing(r); would {
+			list = append(list, c)
+		}
 	}
 	return list
 }

@@ -90,7 +90,7 @@ func captures(r *run, c machine.Call) bool {
 func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	x := &looked{name: r.token(of), scope: of}
 	x.loop = agents.Loop{
-		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name,
+		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name, Formerly: formerly(r),
 		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
 	}
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)

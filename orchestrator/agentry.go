@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
@@ -36,11 +37,14 @@ func roundOf(r *run, e entry) *machine.Round {
 	}
 	d := wire.ParseRound(e.Data)
 	r.agents.records[e.rec.Step] = &d
-	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r))
+	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r), formerly(r))
 	sum := sha256.Sum256(e.Data)
 	round.Digest = hex.EncodeToString(sum[:])
 	return round
 }
+
+// formerly reports whether a run began before runs with agents needed wire.AgentOrder: it goes on by the rules of then.
+func formerly(r *run) bool { return !slices.Contains(r.start.Needs, wire.AgentOrder) }
 
 // sayOf reads the record of a word to an agent.
 func sayOf(e entry) *machine.Say {

@@ -218,6 +218,9 @@ func (dc *decider) closeScope(r *run, c machine.Closing) {
 	request := wire.AmendRequest{Scope: c.Scope, Revision: c.Revision - 1, Change: wire.Change{Close: true}}
 	a := wire.Amend{Digest: request.Digest(), Change: request.Change, Reason: "it was open for as long as it may be", Needs: needsOfAmendment(r, nil)}
 	a.Approved = machine.Approves(r.machine) // it lets nothing run
+	if a.ByOwner = c.Fixed; a.ByOwner {
+		a.Needs = append(a.Needs, wire.OwnClose)
+	}
 	h, body, err := a.Message()
 	if err != nil {
 		return // of a flag and texts: it can't fail

@@ -149,9 +149,14 @@ func (lc *lifecycle) dismiss(ctx context.Context, id subjects.Run, generation ui
 	}
 }
 
-// storeDocument writes the document, without what its items came to one by one where it is too large with that.
+// storeDocument writes the document, without what its items came to one by one where it is too large with that, and without
+// what is no JSON.
 func (lc *lifecycle) storeDocument(ctx context.Context, id subjects.Run, bucket string, doc *outcome.Run) (created bool, err error) {
 	created, err = lc.store.CreateHistory(ctx, id, bucket, doc)
+	if fault.CodeOf(err) == fault.InvalidRecord && outcome.Withhold(doc) {
+		lc.log.Error("a run's document was no JSON: what is none is left out", "tenant", id.Tenant, "run", id.Plain())
+		created, err = lc.store.CreateHistory(ctx, id, bucket, doc)
+	}
 	if fault.CodeOf(err) == fault.TooLarge {
 		for i := range doc.Steps {
 			doc.Steps[i].Items = nil

@@ -130,7 +130,7 @@ func amendmentOf(r *run, rec subjects.Record, a *wire.Amend) *machine.Amendment 
 	x := &machine.Amendment{
 		Scope: rec.Step, Revision: rec.Number, Digest: a.Digest, Add: a.Add, Discard: a.Discard.Steps, Rest: a.Discard.Rest,
 		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
-		Approved: a.Approved, Approves: a.Approves,
+		Approved: a.Approved, Approves: a.Approves, ByOwner: a.ByOwner,
 	}
 	for name, t := range a.Tools {
 		if x.Contracts == nil {

@@ -41,7 +41,7 @@ func (w *world) registerAgents() {
 	if !w.withAgents() {
 		return
 	}
-	for _, name := range []string{simPlanner, simOpener, simLate, simDigest, simJudge} {
+	for _, name := range []string{simPlanner, simOpener, simLate, simDigest, simJudge, simShutter} {
 		w.agentTools = append(w.agentTools, name)
 		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 3, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
 		d := &tool.Definition{Name: name}
@@ -51,7 +51,7 @@ func (w *world) registerAgents() {
 	if w.templates.kept == nil {
 		w.templates.plans, w.templates.kept = map[string]*plan.Template{}, map[string]*tool.Definition{}
 	}
-	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true, simDigest: true, simJudge: true} {
+	for name := range map[string]bool{simPlanner: true, simOpener: true, simLate: true, simDigest: true, simJudge: true, simShutter: true} {
 		w.templates.kept["d"+name] = &tool.Definition{Name: name}
 	}
 	budget := ""
@@ -59,8 +59,8 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"tools":[%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simClerk, simOpener, simLate, simOpener, simOpener, budget)
+	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simShutter, simClerk, simOpener, simLate, simOpener, simOpener, budget)
 	w.registerAgent(simAgent, w.agentDefinition)
 }
 
@@ -139,7 +139,8 @@ var simScript = []string{
 	`{"steps":[{"id":"y","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}},{"id":"l","tool":"late","arguments":{"n":"$ref:y.n"}},{"id":"o","tool":"db"},
 		{"id":"w","tool":"opener/a","arguments":{"n":103}},{"id":"u","tool":"opener/a","depends_on":["w"],"arguments":{"n":103}},
 		{"id":"g","tool":"opener/a","for_each":{"in":[1,2]},"arguments":{"i":"$ref:item"}},
-		{"id":"c","tool":"clerk.0/a","for_each":{"in":[1,2,3]}},{"id":"d","tool":"clerk.0/a","depends_on":["y"]},{"id":"e","tool":"clerk.0/a","arguments":{"after":"$ref:c"}}]}`,
+		{"id":"c","tool":"clerk.0/a","for_each":{"in":[1,2,3]}},{"id":"d","tool":"clerk.0/a","depends_on":["y"]},{"id":"e","tool":"clerk.0/a","arguments":{"after":"$ref:c"}},
+		` + simWithin + `]}`,
 	`{"steps":[{"id":"both","tool":"more","for_each":{"in":[1,2]},"arguments":{"n":"$ref:r%[1]d.l.n","i":"$ref:item"}}],"output":"not all of it: $ref:none"}`,
 	`{"steps":[{"id":"m","tool":"late","arguments":{"n":"$ref:r%[1]d.l.n"}}],"output":{"n":"$ref:m.n"}}`,
 }
@@ -271,12 +272,13 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 		return
 	}
 	if a.Tool != simPlanner {
-		if !x.told["round "+scope] {
+		if !x.told["round "+roundAround(a.Step)] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
 		}
 		if a.Tool == simLate && !x.opened() {
 			t.w.violate("A2", "%s passed its gate", a.MessageID())
 		}
+		t.shutterDispatched(x, a)
 		return
 	}
 	segments, _ := subjects.ParseStepToken(scope)
@@ -355,7 +357,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 			if err != nil && err.Code == fault.BudgetExceeded {
 				t.w.stats["a planner was not asked for want of budget"]++
 			}
-			if err != nil && !strings.HasSuffix(step, "/z") && !x.excusedByReplan(step, err) && err.Code != fault.Rejected {
+			if err != nil && !strings.HasSuffix(step, "/z") && !x.shuts(step) && !x.excusedByReplan(step, err) && err.Code != fault.Rejected {
 				return
 			}
 		}

@@ -146,6 +146,9 @@ func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		return
 	}
 	a, as := wire.ParseAmend(e.Data), x.amendments
+	if t.closedByOwner(x, rec, e) {
+		return
+	}
 	if as == nil || x.start == nil || x.start.Rejected() {
 		t.w.violate("I8", "an amendment that nobody asked for: %s", e.Subject)
 		return

@@ -207,7 +207,7 @@ func mayComeLate(rec subjects.Record) bool {
 // outputRecorded checks that what the output of a plan came to is told once, of a plan that has one.
 func (t *truths) outputRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	switch {
-	case !x.comesTo(rec.Step) && !(x.agent && x.told["round "+rec.Step]) || x.start == nil || x.start.Rejected():
+	case !x.comesTo(rec.Step) && !(x.agent && (x.told["round "+rec.Step] || x.told["round "+roundAround(rec.Step)])) || x.start == nil || x.start.Rejected():
 		t.w.violate("I8", "a record of an output that the plan doesn't have, or before it was started: %s", e.Subject)
 	case x.told[rec.Step]:
 		t.w.violate("I2", "a second record of what the output came to: %s", e.Subject)

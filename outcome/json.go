@@ -420,3 +420,41 @@ func appendValue(b []byte, v any) []byte {
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
+
+// Withhold takes out of a document what is no JSON of the values in it, so that the rest can be read: an error says so in
+// the place of each result that was to be returned. It reports whether there was anything. No run of ours comes to that; a
+// document that nobody can read would take the whole outcome with it.
+func Withhold(doc *Run) (some bool) {
+	lacks := func(step string) {
+		doc.Outcome.Errors = append(slices.Clip(doc.Outcome.Errors), StepError{
+			Step: step, Code: fault.Internal, Message: "the step's result is no JSON, so it is left out", Hint: "this is a mistake of Stepjet's: please report it, with the plan",
+		})
+	}
+	if o := doc.Outcome; o != nil {
+		o.Results = slices.DeleteFunc(slices.Clone(o.Results), func(x Result) bool {
+			bad := !json.Valid(x.JSON)
+			if bad {
+				lacks(x.Step)
+			}
+			some = some || bad
+			return bad
+		})
+		if len(o.Output) > 0 && !json.Valid(o.Output) {
+			o.Output, some = json.RawMessage("null"), true
+			lacks("=")
+		}
+	}
+	return withhold(doc.Steps) || some
+}
+
+func withhold(steps []Step) (some bool) {
+	for i := range steps {
+		s := &steps[i]
+		if len(s.Result) > 0 && !json.Valid(s.Result) {
+			s.Result, some = nil, true
+		}
+		some = withhold(s.Items) || some
+		some = withhold(s.Steps) || some
+	}
+	return some
+}

@@ -209,8 +209,9 @@ func (x *amending) waitsFor(k, i int) {
 	}
 	s := &x.plan.Steps[i]
 	for _, id := range x.amendment.After[k] {
-		if other, known := x.plan.ids.find(id); known && int(other) != i {
+		if other, known := x.plan.ids.find(id); known && int(other) != i && !slices.Contains(s.Deps, int(other)) {
 			s.Deps = sortedOnce(append(slices.Clone(s.Deps), int(other)))
+			s.after = append(s.after, int(other))
 		}
 	}
 }

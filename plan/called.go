@@ -410,16 +410,44 @@ func (c caller) agent(i int, at string) {
 // read the plan for himself: one that others use is never changed.
 func Renumber(p *Plan, offset int) { p.number(offset) }
 
-// Order lets a step begin after another is over, whatever that comes to. It is for who has read the plan for himself, of
-// language 2 and by no schedule.
+// Order lets a step begin after another is over, whatever that comes to, and ask nothing of it: it handles no failure. It is
+// for who has read the plan for himself, of language 2.
 func Order(p *Plan, step, other int) {
+	if !OrderFormerly(p, step, other) {
+		return
+	}
+	p.Steps[step].after = append(p.Steps[step].after, other)
+	deepen(p, other)
+}
+
+// OrderFormerly is Order as it is in runs that don't need AgentOrder: a step that succeeds behind another has handled its
+// failure, and waves don't keep the order. It reports whether the step did not wait for the other anyway.
+func OrderFormerly(p *Plan, step, other int) bool {
 	s, d := &p.Steps[step], &p.Steps[other]
 	if step == other || slices.Contains(s.Deps, other) {
-		return
+		return false
 	}
 	s.Deps = sortedOnce(append(slices.Clone(s.Deps), other))
 	d.dependents = sortedOnce(append(slices.Clone(d.dependents), step))
+	return true
 }
+
+// deepen puts what waits for a step into waves behind its own.
+func deepen(p *Plan, step int) {
+	for todo := []int{step}; len(todo) > 0; todo = todo[1:] {
+		s := &p.Steps[todo[0]]
+		for _, d := range s.dependents {
+			if p.Steps[d].Depth <= s.Depth {
+				p.Steps[d].Depth = s.Depth + 1
+				p.Depth = max(p.Depth, s.Depth+2)
+				todo = append(todo, d)
+			}
+		}
+	}
+}
+
+// OnlyAfter reports whether a step waits for another by Order alone.
+func (s *Step) OnlyAfter(other int) bool { return slices.Contains(s.after, other) }
 
 // broken tells at a call why its template can't run.
 func (c caller) broken(name, at string, v *volume) {

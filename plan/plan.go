@@ -97,6 +97,10 @@ const Agents = "agents"
 // Replan is the need of a plan that can reach an agent, one of whose calls may ask for a new plan.
 const Replan = "replan"
 
+// AgentOrder is the need of a plan that can reach an agent, since the order that gates add holds in plans within steps too and
+// handles no failure.
+const AgentOrder = "agent-order"
+
 // ApprovedRounds is the need of a plan that calls an agent whose rounds a person approves of.
 const ApprovedRounds = "approved-rounds"
 
@@ -109,7 +113,7 @@ func (p *Plan) Needs() []string {
 	all := map[string]bool{Language2: true, StateSchema: p.holds, ApprovedAmendments: p.Approval != nil && opens(p)}
 	for s := range p.All() {
 		if a := s.Agent(); a != nil {
-			all[Agents], all[Replan], all[ApprovedRounds] = true, true, all[ApprovedRounds] || a.Approval != nil
+			all[Agents], all[AgentOrder], all[Replan], all[ApprovedRounds] = true, true, true, all[ApprovedRounds] || a.Approval != nil
 			all[InlineAgents] = all[InlineAgents] || inline(s)
 		}
 	}
@@ -274,6 +278,7 @@ type Step struct {
 	// Named are the steps that it names by $error or $status: indexes, sorted and unique.
 	Named []int
 
+	after      []int // Deps that it has by Order alone
 	dependents []int // Plan.Dependents, as far as they came with the step or before it
 	regarded   bool  // Plan.Regarded, likewise
 	args       template
@@ -428,6 +433,14 @@ func (p *Plan) Waves() [][]int {
 		waves[d] = append(waves[d], i)
 	}
 	return waves
+}
+
+// Returning is a plan that comes to what a reference to one of its steps sees, whatever it said. It shares the steps.
+func (p *Plan) Returning(step int) *Plan {
+	own := *p
+	own.Output, own.Outputs, own.AllOutputs = &Shape{Reads: []int{step}, Waits: []int{step}}, []int{step}, false
+	own.Output.holes = []hole{{targets: []target{{step: step, text: p.Steps[step].ID}}}}
+	return &own
 }
 
 // byID is the output of a composite whose plan names none: an object with the results of its output steps.

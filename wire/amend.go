@@ -89,6 +89,8 @@ type Amend struct {
 	// Approves is the digest of the question about the plan as a whole that it answers: the plan is approved of as it is with
 	// the amendment. Empty for any other.
 	Approves string `json:"approves,omitempty"`
+	// ByOwner says that the run's owner closes an open plan which nobody else may change.
+	ByOwner bool `json:"by_owner,omitempty"`
 	// Needs are what must be known to follow it: who doesn't know all of them leaves the run alone from here on.
 	Needs []string `json:"needs,omitempty"`
 }
@@ -115,6 +117,10 @@ const ApprovedAmendments = "approved-amendments"
 // EditedApprovals is the need of an amendment by which a plan is approved of that waits for its approval. To who does not
 // know of it, it does nothing.
 const EditedApprovals = "edited-approvals"
+
+// OwnClose is the need of an amendment by which an owner closes an open plan that nobody else may change: that of a template,
+// or one within a round of an agent. To who does not know of it, it does nothing.
+const OwnClose = "own-close"
 
 // Message writes an amendment as headers and body. The bytes of what is added are kept, but for white space. Errors:
 // Internal, for what is no JSON.

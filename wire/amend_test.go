@@ -75,6 +75,12 @@ func TestAmendForms(t *testing.T) {
 	wiretest.Golden(t, *update, "amend_approves", nats.Msg{Header: h, Data: body})
 	require.Equal(t, edited, wire.ParseAmend(body))
 	require.Equal(t, edited.Needs, wire.AmendNeeds(h, body))
+	closing := wire.Amend{Digest: digest, Change: wire.Change{Close: true}, ByOwner: true, Needs: []string{wire.OwnClose}}
+	h, body, err = closing.Message()
+	require.NoError(t, err)
+	wiretest.Golden(t, *update, "amend_by_owner", nats.Msg{Header: h, Data: body})
+	require.Equal(t, closing, wire.ParseAmend(body))
+	require.Equal(t, closing.Needs, wire.AmendNeeds(h, body))
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`not json`)), "without a digest it changes nothing")
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`{"close":true}`)))
 	require.Less(t, len(wire.ParseAmend([]byte(`{"digest":"x","reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)

@@ -143,6 +143,10 @@ func asksGuards(guards json.RawMessage) bool {
 // failed as any other.
 const Replan = "replan"
 
+// AgentOrder is the need of a plan that can reach an agent: who does not know of it would let calls of plans within a round's
+// steps pass gates together, and take a failure for handled by what merely stands behind it.
+const AgentOrder = "agent-order"
+
 // Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every
 // tool, in an amendment too.
 const Permissions = "permissions"
@@ -162,8 +166,8 @@ const Asking = "asks"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, OwnClose: {},
 	}
 }
 

@@ -125,7 +125,7 @@ func (t *trial) run() {
 // closePlans closes those that wait for amendments, of which a dry run has none.
 func closePlans(t *trial) {
 	for _, c := range machine.Closings(t.machine) {
-		t.tell(machine.Record{Amendment: &machine.Amendment{Scope: c.Scope, Revision: c.Revision, Close: true, Approved: true}})
+		t.tell(machine.Record{Amendment: &machine.Amendment{Scope: c.Scope, Revision: c.Revision, Close: true, Approved: true, ByOwner: c.Fixed}})
 	}
 }
 

@@ -36,22 +36,22 @@ func Amend(l *Loop, round int, scope string, change *wire.Change) ([]json.RawMes
 		return nil, nil, report.Problems, nil
 	}
 	admits := f.AdmitMore(b.Calls, from, factsNow(l, round, f))
-	problems := slices.Clone(admits.Problems)
+	problems := slices.Concat(admits.Problems, admits.Lists)
 	y := x.with(b, from, a)
 	d := &wire.Round{Settled: map[string]wire.Settled{}, Waits: map[string][]string{}, Tools: map[string]string{}}
 	ids := map[string]bool{}
 	for i := from; i < len(b.Calls); i++ {
 		c := b.Calls[i]
 		l.named(d, round, y, i)
+		for _, other := range admits.Waits[i] {
+			d.Waits[y.paths[i]] = append(d.Waits[y.paths[i]], y.paths[other])
+		}
 		if c.Within >= 0 {
 			continue
 		}
 		ids[c.ID] = true
 		if s, is := admits.Settled[i]; is {
 			d.Settled[c.ID] = wire.Settled{Result: s.Result, Error: s.Err}
-		}
-		for _, other := range admits.Waits[i] {
-			d.Waits[c.ID] = append(d.Waits[c.ID], b.Calls[other].ID)
 		}
 		if e := l.entry(round, y, i); e != nil && e.Direct {
 			d.Direct = append(d.Direct, c.ID)
@@ -147,6 +147,7 @@ func Admitted(d *wire.AmendedRound, a *agent.Definition, templates map[string]*p
 		one := []plan.Step{*s}
 		rename(one, d.Tools, d.Own, a)
 		*s = one[0]
+		orderWithin(s, d.Waits)
 	}
 	for id, s := range d.Settled {
 		out.Settled[id] = &machine.Result{Value: s.Result, Error: s.Error}

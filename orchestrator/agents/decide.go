@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,14 +48,17 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 	d := &wire.Round{Fragment: a.Fragment, Settled: map[string]wire.Settled{}, Waits: map[string][]string{}, Tools: map[string]string{}}
 	for i, c := range a.Calls {
 		l.named(d, round, x, i)
-		if c.Within >= 0 {
+		if c.Within >= 0 && l.Formerly {
+			continue
+		}
+		for _, other := range x.admits.Waits[i] {
+			d.Waits[x.paths[i]] = append(d.Waits[x.paths[i]], x.paths[other])
+		}
+		if c.Within >= 0 { // what it comes to is asked when it is ready
 			continue
 		}
 		if s, is := x.admits.Settled[i]; is {
 			d.Settled[c.ID] = wire.Settled{Result: s.Result, Error: s.Err}
-		}
-		for _, other := range x.admits.Waits[i] {
-			d.Waits[c.ID] = append(d.Waits[c.ID], a.Calls[other].ID)
 		}
 		if e := l.entry(round, x, i); e != nil && e.Direct {
 			d.Direct = append(d.Direct, c.ID)
@@ -117,9 +121,10 @@ func (l *Loop) referred(a *agent.Answer, round int) map[string][]string {
 }
 
 // Decided returns the record of a round as the machine takes it. The definition is that of the agent; nil where it is not
-// known. Templates and contracts are those that the run froze, by the names of tools.
-func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract) *machine.Round {
-	out := &machine.Round{Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
+// known. Templates and contracts are those that the run froze, by the names of tools, formerly is
+// Loop.Formerly.
+func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, templates map[string]*plan.Template, contracts map[string]*tool.Contract, formerly bool) *machine.Round {
+	out := &machine.Round{Formerly: formerly, Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
 	if len(d.Problems) > 0 {
 		out.Invalid, out.Problems = true, first(d.Problems)
 		return out
@@ -138,12 +143,9 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 		return out
 	}
 	rename(p.Steps, d.Tools, d.Own, a)
-	for step, before := range d.Waits {
-		for _, other := range before {
-			i, known := p.Index(step)
-			if k, is := p.Index(other); known && is {
-				plan.Order(p, i, k)
-			}
+	for _, step := range slices.Sorted(maps.Keys(d.Waits)) {
+		for _, other := range d.Waits[step] {
+			order(p, step, other, formerly)
 		}
 	}
 	if p.Concurrency == 0 || of.Concurrency > 0 && of.Concurrency < p.Concurrency {
@@ -166,6 +168,50 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 func earlierOf(name string, ids []string) machine.Earlier {
 	n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
 	return machine.Earlier{Step: name, Round: n, IDs: ids}
+}
+
+// orderWithin keeps, in the plan of a step, the order that was added there.
+func orderWithin(s *plan.Step, waits map[string][]string) {
+	inner := s.Does().Plan
+	if inner == nil || s.Template != nil {
+		return
+	}
+	for _, step := range slices.Sorted(maps.Keys(waits)) {
+		path, is := strings.CutPrefix(step, s.ID+"/")
+		for _, other := range waits[step] {
+			if behind, same := strings.CutPrefix(other, s.ID+"/"); is && same {
+				order(inner, path, behind, false)
+			}
+		}
+	}
+}
+
+// order lets a step begin after another one of the same plan: of the fragment, or within a step of it. Both are named by the
+// ids of the steps down to them.
+func order(p *plan.Plan, step, other string, formerly bool) {
+	for {
+		above, rest, within := strings.Cut(step, "/")
+		i, known := p.Index(above)
+		if !within {
+			k, is := p.Index(other)
+			switch {
+			case !known || !is:
+			case formerly:
+				plan.OrderFormerly(p, i, k)
+			default:
+				plan.Order(p, i, k)
+			}
+			return
+		}
+		also, same := strings.CutPrefix(other, above+"/")
+		if !known || !same {
+			return // nobody of ours wrote it
+		}
+		if p = p.Steps[i].Does().Plan; p == nil {
+			return
+		}
+		step, other = rest, also
+	}
 }
 
 // ran reports whether a step of a fragment is one of the round that runs: it is not left for later, has not come to

@@ -38,7 +38,7 @@ func TestWhichCallsAreFree(t *testing.T) {
 					}
 				}
 			}
-			look(agents.Decided(d, "a/=0", a, &plan.Agent{}, nil, nil).Plan)
+			look(agents.Decided(d, "a/=0", a, &plan.Agent{}, nil, nil, false).Plan)
 			return all
 		}
 		require.Empty(t, of(nil), "of an agent that is not known here")

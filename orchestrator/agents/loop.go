@@ -30,6 +30,8 @@ type Loop struct {
 	Templates map[string]*plan.Template
 	// Final says that the last round is that of the last answer, of an agent that responds. Then no round is past.
 	Final bool
+	// Formerly says that the run does not need wire.AgentOrder: the order that gates add does not hold in plans within steps.
+	Formerly bool
 	// Run and Name are the run and the token of the agent, for its account.
 	Run, Name string
 	// Timed says that requests tell what is left of the budget's time, and not what there was.
@@ -144,6 +146,9 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 		x.index()
 		x.admits = f.Admit(x.answer.Calls)
 		x.report.Problems = append(x.report.Problems, x.admits.Problems...)
+		if !l.Formerly {
+			x.report.Problems = append(x.report.Problems, x.admits.Lists...)
+		}
 		x = amended(l, round, x, f)
 	}
 	l.read[round] = x

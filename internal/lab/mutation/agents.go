@@ -438,4 +438,48 @@ var ofAgents = []mutant{
 		"token-lost", "what nobody heard is let go of",
 		"worker/writing.go", "; heard && n > 0 {", "; n > 0 {", "./orchestrator", "WhatNobodyHeard",
 	},
+	{
+		"agent-open-unclosed", "an open plan that nobody may amend is never closed",
+		"machine/consider.go", "err != nil && !(x.a.ByOwner && x.a.only()) {", "err != nil {", "./machine", "Scenarios/amendments",
+	},
+	{
+		"agent-open-unmarked", "the record that closes such a plan does not say that its owner does",
+		"orchestrator/decider.go", "	if a.ByOwner = c.Fixed; a.ByOwner {\n", "	if false {\n", "./orchestrator", "AnOpenPlanOfAnAnswer",
+	},
+	{
+		"close-asked-for-ever", "an owner asks to close a plan though the record would do nothing",
+		"machine/scope.go", "x.unapproved() == nil && x.unamendable() == nil\n", "x.unapproved() == nil\n", "./machine", "Scenarios/amendments",
+	},
+	{
+		"agent-order-handles", "a step that merely stands behind a failure has handled it",
+		"machine/standing.go", "		case r.plan.Steps[d].OnlyAfter(i):\n", "", "./machine", "Scenarios/agents",
+	},
+	{
+		"agent-order-top-only", "the order that gates add does not hold in plans within steps",
+		"orchestrator/agents/decide.go", "if c.Within >= 0 && l.Formerly {", "if c.Within >= 0 {", "./orchestrator", "GatesHoldInPlans",
+	},
+	{
+		"agent-order-waves", "the order that gates add does not hold where a plan goes by waves",
+		"plan/called.go", "	deepen(p, other)\n", "", "./orchestrator", "GatesHoldInPlans",
+	},
+	{
+		"agent-order-for-all", "a run that began before goes on by the rules of now",
+		"orchestrator/agentry.go", "return !slices.Contains(r.start.Needs, wire.AgentOrder) }", "return false }", "./orchestrator", "ARunOfBefore",
+	},
+	{
+		"agent-list-locks", "the items of a list pass a gate together",
+		"agent/gatekeeper.go", "	g.listed(c, e, keys)\n", "", "./agent ./orchestrator", "SideBySide|AListMoves",
+	},
+	{
+		"agent-list-states", "a list may lead to a state in which its other items can't be called",
+		"agent/gatekeeper.go", "one = one && (e.states == nil || slices.Contains(e.states, to))", "one = one && (e.states == nil || to != \"\")", "./agent", "SideBySide",
+	},
+	{
+		"agent-direct-list", "a direct call of a list ends the loop with nothing",
+		"machine/agent.go", "; list && !formerly {", "; list && formerly {", "./machine", "Scenarios/agents",
+	},
+	{
+		"history-unreadable", "a document is stored that nobody can read",
+		"kv/archive.go", "	if !json.Valid(body) { //", "	if body == nil { //", "./kv", "AFinishedRunIsKeptOnce",
+	},
 }

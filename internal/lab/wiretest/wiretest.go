@@ -20,7 +20,7 @@ import (
 
 // Kinds are the golden files: every kind of message there is, some of them in more than one shape.
 var Kinds = []string{
-	"amend", "amend_approved", "amend_approves", "amend_close", "amend_conflict", "amend_event", "amend_keep", "amend_problems", "amend_reply", "amend_reply_waits", "amend_reply_warnings", "amend_request", "amend_round",
+	"amend", "amend_approved", "amend_approves", "amend_by_owner", "amend_close", "amend_conflict", "amend_event", "amend_keep", "amend_problems", "amend_reply", "amend_reply_waits", "amend_reply_warnings", "amend_request", "amend_round",
 	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "beat", "beat_full", "beat_gone",
 	"blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
 	"get_answer", "group", "head_answer", "history", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
