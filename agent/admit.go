@@ -18,6 +18,8 @@ type Call struct {
 	Within int
 	// Repeated says that it may be made more than once, Listed that it is so side by side, for the items of a list.
 	Repeated, Listed bool
+	// Times is how often it is made at most, as far as the answer says: a list that it refers to counts as one.
+	Times int
 	// Arguments are those of a call that refers to nothing; nil where they are not known yet.
 	Arguments json.RawMessage
 }

@@ -161,5 +161,22 @@ func same(tool string, arguments json.RawMessage) string {
 	if d.Decode(&v) != nil {
 		return tool + " " + string(arguments)
 	}
-	return tool + " " + string(marshal(v))
+	return tool + " " + string(marshal(equalNumbers(v)))
+}
+
+// equalNumbers writes the numbers in a value so that those that are equal are the same: 5, 5.0 and 5e0.
+func equalNumbers(v any) any {
+	switch x := v.(type) {
+	case json.Number:
+		return json.Number(jsontape.Canonical(x.String()))
+	case []any:
+		for i := range x {
+			x[i] = equalNumbers(x[i])
+		}
+	case map[string]any:
+		for name := range x {
+			x[name] = equalNumbers(x[name])
+		}
+	}
+	return v
 }

@@ -81,6 +81,21 @@ func (b *board) add(a Artifact) {
 	}
 }
 
+// untaken reports whether there is a single object that a chain could act upon, but for its condition.
+func (b *board) untaken(typ string) bool {
+	for _, c := range b.chains {
+		if c.typ != typ || c.when == nil {
+			continue
+		}
+		for _, a := range b.objects {
+			if (typ == anyType || fits(a.Type, typ)) && kindOf(a.Value) != jsontape.Array && kindOf(a.Value) != jsontape.Null && !c.takes(a.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // nameFor returns a name for the next object of a type.
 func (b *board) nameFor(typ string) string {
 	simple, n := typ[strings.LastIndexByte(typ, '.')+1:], 1

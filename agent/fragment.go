@@ -171,7 +171,15 @@ func flatten(calls []Call, p *plan.Plan, own, within int) []Call {
 		s := &p.Steps[i]
 		does := s.Does()
 		place[i] = len(calls)
-		c := Call{ID: s.ID, Within: within, Repeated: s.ForEach != nil || s.Repeat != nil, Listed: s.ForEach != nil}
+		c := Call{ID: s.ID, Within: within, Repeated: s.ForEach != nil || s.Repeat != nil, Listed: s.ForEach != nil, Times: 1}
+		if s.Repeat != nil {
+			c.Times = s.Repeat.Max
+		}
+		if s.ForEach != nil {
+			if items, err := p.Items(i, func(int) ([]byte, bool) { return nil, false }); err == nil { // it stands there
+				c.Times *= len(items)
+			}
+		}
 		if !does.Value && does.Plan == nil {
 			c.Entry = does.Tool
 		}

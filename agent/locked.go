@@ -27,6 +27,9 @@ const (
 	notAvailableYet = "'%s' is not available yet: it acts upon one '%s', and no tool has returned a single one so far.%s"
 	anyObject       = "object"
 
+	// notTaken is for those of an object that is there, and that they are not for.
+	notTaken = "'%s' is not available: it acts upon one '%s', and the one that a tool has returned does not meet its condition. Go on with other tools."
+
 	leads     = " Call %s first, which leads to %s."
 	returnsIt = " Call %s first."
 
@@ -66,6 +69,9 @@ func (w wording) why(e *Entry, c *clause, err *fault.Error) string {
 		what := c.names[0]
 		if what == anyType {
 			what = anyObject
+		}
+		if w.board.untaken(c.names[0]) {
+			return fmt.Sprintf(notTaken, e.Name, what)
 		}
 		return fmt.Sprintf(notAvailableYet, e.Name, what, w.returners(c.names[0]))
 	case clauseWhen:

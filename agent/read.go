@@ -200,6 +200,12 @@ func (r *reading) steps() {
 	r.asks(v)
 	r.output()
 	var doc objectWriter
+	for _, name := range []string{"timeout", "approval", "open", "open_for"} {
+		if m := r.members[name]; m.there() {
+			r.problem(fault.UnknownField, m.at, "leave it out: the agent's definition says how long a round may take and who is asked, and steps have their own",
+				"an answer has no %q", name)
+		}
+	}
 	for _, name := range []string{"output_steps", "on_failure", "on_missing", "schedule", "concurrency"} {
 		if m := r.members[name]; m.there() {
 			doc.add(name, m.raw)

@@ -25,6 +25,15 @@ type Tokens struct {
 	CostUSD      float64 `json:"cost_usd,omitempty"`
 }
 
+// Bounded returns what counts of it: nothing below zero, and nothing beyond all measure.
+func (t Tokens) Bounded() Tokens {
+	for _, n := range []*int64{&t.InputTokens, &t.OutputTokens, &t.CachedTokens} {
+		*n = min(max(0, *n), mostTook)
+	}
+	t.CostUSD = min(max(0, t.CostUSD), mostTook)
+	return t
+}
+
 // said is what a planner returned, taken apart but not judged.
 type said struct {
 	report
@@ -123,10 +132,7 @@ func (s *said) aside() {
 	if json.Unmarshal(s.members["usage"].raw, &s.usage) != nil {
 		s.usage = Tokens{}
 	}
-	for _, n := range []*int64{&s.usage.InputTokens, &s.usage.OutputTokens, &s.usage.CachedTokens} {
-		*n = min(max(0, *n), mostTook)
-	}
-	s.usage.CostUSD = min(max(0, s.usage.CostUSD), mostTook)
+	s.usage = s.usage.Bounded()
 	s.repaired = s.members["repaired"].kind() == jsontape.True
 	if v := s.members["provider_state"]; v.kind() == jsontape.Object {
 		s.provider = v.raw

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/stepjet/stepjet/agent/request"
@@ -240,8 +241,8 @@ func (ag *agentry) round(r *run, of machine.Call) {
 		}
 		h, body, bad := d.Message()
 		if bad != nil || len(body) > wire.InlineLimit {
-			d = &wire.Round{Problems: []fault.Problem{{Code: fault.LimitExceeded, Message: "the answer is too large to be run as one round",
-				Hint: "answer with less at a time"}}}
+			d = &wire.Round{Problems: []fault.Problem{{Code: fault.LimitExceeded, Message: fmt.Sprintf("the answer is too large to be run as one round: its record would have %d bytes, at most %d are allowed", len(body), wire.InlineLimit),
+				Hint: "answer with less at a time, or refer to what results have instead of writing it"}}}
 			h, body, _ = d.Message() // of texts
 		}
 		ag.store.CreateAsync(ctx, subjects.RoundRecord(id, generation, scope, ag.store.Shards()), h, body, nil, func(_ kv.Decision, _ uint64, err error) {

@@ -245,6 +245,29 @@ func TestAgentsEnd(t *testing.T) {
 	require.Contains(t, string(bad.asked[1]["rounds"]), "unknown_tool", "a planner is told what was wrong")
 }
 
+// TestTheBudgetCountsWhatAnAnswerMayRepeat: the iterations that a step may have, and the items of a list that stands in the answer; a list
+// that is referred to counts once it runs.
+func TestTheBudgetCountsWhatAnAnswerMayRepeat(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"e","tool":"echo","repeat":{"max":50,"until":"false"}}]}`,
+		`{"steps":[{"id":"e","tool":"echo","arguments":{"n":"$ref:item"},"for_each":{"in":[1,2,3]}}]}`,
+		`{"steps":[{"id":"l","tool":"echo","arguments":{"all":[1,2,3]}},{"id":"e","tool":"echo","arguments":{"n":"$ref:item"},"for_each":{"in":"$ref:l.all"}}]}`)
+	s.agent("thrifty", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"],"budget":{"steps":2}}`)
+	s.agent("next", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo"],"budget":{"steps":2}}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"thrifty"}]}`, "thrifty")
+	require.Equal(t, fault.BudgetExceeded, o.Errors[0].Code)
+	require.Contains(t, string(x.asked[1]["rounds"]), `"message":"this answer makes 50 calls, and the budget leaves 2; nothing of it was run"`)
+	require.Contains(t, string(x.asked[2]["rounds"]), `"message":"this answer makes 3 calls, and the budget leaves 2; nothing of it was run"`)
+	require.Equal(t, 4, s.tools.total(), "of a list that is referred to")
+	x.answers = []string{`{"steps":[{"id":"p","plan":{"steps":[{"id":"e","tool":"echo"},{"id":"f","tool":"echo"}]},"repeat":{"max":2}}]}`, `{"output":1}`}
+	o = s.run(`{"steps":[{"id":"a","tool":"next"}]}`, "next")
+	require.JSONEq(t, `1`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, string(x.asked[len(x.asked)-1]["rounds"]), `this answer makes 4 calls`)
+	require.Equal(t, 4, s.tools.total())
+}
+
 // TestAnAnswerStaysWithinTheBudget: one with more calls than steps are left is refused whole, and says how many may be.
 func TestAnAnswerStaysWithinTheBudget(t *testing.T) {
 	t.Parallel()

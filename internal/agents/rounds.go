@@ -109,6 +109,9 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 	if json.Unmarshal(raw, &said) != nil {
 		return nil
 	}
+	if said.Usage != nil {
+		*said.Usage = said.Usage.Bounded()
+	}
 	return said.Usage
 }
 
@@ -261,9 +264,10 @@ func Answered(raw json.RawMessage) string {
 		parts = append(parts, "an output")
 	}
 	if a.Usage != nil {
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", a.Usage.InputTokens, a.Usage.OutputTokens))
-		if a.Usage.CostUSD > 0 {
-			parts = append(parts, dollars(a.Usage.CostUSD))
+		took := a.Usage.Bounded()
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", took.InputTokens, took.OutputTokens))
+		if took.CostUSD > 0 {
+			parts = append(parts, dollars(took.CostUSD))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -41,7 +41,7 @@ func TestRoundsOf(t *testing.T) {
 		{ID: "a/=2/=plan", Status: outcome.StepRunning, Result: json.RawMessage(`"text"`)},
 	}}}}
 	rounds := RoundsOf(doc, "a", func(*outcome.Handle) (json.RawMessage, error) {
-		return json.RawMessage(`{"usage":{"input_tokens":3}}`), nil
+		return json.RawMessage(`{"usage":{"input_tokens":3,"output_tokens":-3000}}`), nil
 	})
 	require.Equal(t, []Round{
 		{Number: 0, Planner: outcome.StepSucceeded, Calls: 2, Took: time.Second, Used: &agent.Tokens{InputTokens: 7, OutputTokens: 2, CostUSD: 0.25}, Steps: 3, Failed: 2},
@@ -78,6 +78,7 @@ func TestWhatAnAgentIsAbout(t *testing.T) {
 	require.Equal(t, []string{"a"}, Steps(&outcome.Run{Steps: []outcome.Step{{ID: "b"}, {ID: "a", Steps: first}, {ID: "c", Steps: []outcome.Step{{ID: "c/x"}}}}}))
 	for answer, want := range map[string]string{
 		`{"steps":[1,2],"output":"x","usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.25}}`: "2 calls, an output, 7 tokens in, 2 out, $0.25",
+		`{"usage":{"input_tokens":-3000,"output_tokens":-1,"cost_usd":-2}}`:                         "0 tokens in, 0 out",
 		`{"output":null,"calls":[1]}`: "1 call", `"text"`: "", `{"n":1}`: "",
 	} {
 		require.Equal(t, want, Answered(json.RawMessage(answer)), answer)

@@ -123,14 +123,14 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 	return all
 }
 
-// tooMany refuses an answer that would make more calls than the budget has steps left. What a list has items is not known
-// before it runs: there, the budget is asked before the next round.
+// tooMany refuses an answer that would make more calls than the budget has steps left, or may. How many items a list has that is
+// referred to is not known before it runs: there, the budget is asked before the next round.
 func (l *Loop) tooMany(round int, x *reading) []fault.Problem {
 	calls, left, over := x.overBudget(l.Usage(round), l.Definition.Advance)
 	if !over {
 		return nil
 	}
-	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps count too", left)
+	hint := fmt.Sprintf("answer with at most %d of them, the most important first; calls of plans within steps, all items of a list and \"max\" of a repeat count", left)
 	if left == 0 {
 		hint = `answer with an "output" alone`
 	}
@@ -148,7 +148,10 @@ func (x *reading) overBudget(spent agent.Spending, advance agent.Advance) (calls
 	return calls, left, calls > left
 }
 
-// calls is how many calls an answer makes, as far as that is known before it runs.
+// mostCalls bounds what is counted: no budget is larger.
+const mostCalls = 1 << 40
+
+// calls is how many calls an answer makes at most, as far as that is known before it runs.
 func (x *reading) calls(advance agent.Advance) (n int64) {
 	if x == nil || x.answer == nil {
 		return 0
@@ -156,16 +159,17 @@ func (x *reading) calls(advance agent.Advance) (n int64) {
 	_, rest := x.answer.Runs(advance)
 	n = x.extra
 	for i, c := range x.answer.Calls {
-		own := i
+		own, times := i, int64(c.Times)
 		for x.answer.Calls[own].Within >= 0 {
 			own = x.answer.Calls[own].Within
+			times = min(times*int64(x.answer.Calls[own].Times), mostCalls)
 		}
 		if x.added[x.answer.Calls[own].ID] != nil { // which are counted
 			continue
 		}
 		s, settled := x.admits.Settled[i]
 		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
-			n++
+			n = min(n+times, mostCalls)
 		}
 	}
 	return n

@@ -31,6 +31,18 @@ var ofAgents = []mutant{
 		"machine/agent.go", "refused{len(a.records) - 1, err, !callsOf(sc, d, func(int) bool { return true })}", "refused{len(a.records) - 1, err, false && d == nil}", "./machine", "Scenarios/agents",
 	},
 	{
+		"agent-budget-repeat", "the iterations that an answer asks for count as one call",
+		"agent/fragment.go", "			c.Times = s.Repeat.Max\n", "", "./orchestrator", "TheBudgetCountsWhat",
+	},
+	{
+		"agent-budget-within", "a call in a loop's plan counts once, however often the loop runs",
+		"orchestrator/agents/spending.go", "times = min(times*int64(x.answer.Calls[own].Times), mostCalls)", "times = min(times, mostCalls)", "./orchestrator", "TheBudgetCountsWhat",
+	},
+	{
+		"agent-again-number", "a refund is made again where its amount is written otherwise",
+		"agent/answer.go", "marshal(equalNumbers(v))", "marshal(v)", "./agent", "Scenarios",
+	},
+	{
 		"answer-amid-words", "a plan that a planner speaks about is run",
 		"internal/jsonmend/jsonmend.go", "	case found == 1 && out.Flaw != None:", "	case false:", "./internal/jsonmend", "Flaws",
 	},
