@@ -32,13 +32,27 @@ type RoundView struct {
 	Final bool
 }
 
-// Rounds returns the rounds of an agent that were begun; none of any other call.
-func Rounds(r *Run, agent Call) (list []RoundView) {
+// RoundCount returns how many rounds of an agent were begun.
+func RoundCount(r *Run, agent Call) int {
+	a := agentAt(&r.tree, agent)
+	if a == nil || a.entered == 0 {
+		return 0
+	}
+	return int(a.of[a.entered-1].round)
+}
+
+// Rounds returns the rounds of an agent that were begun, from one on; none of any other call. What it takes does not grow
+// with those before.
+func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 	a := agentAt(&r.tree, agent)
 	if a == nil {
 		return nil
 	}
-	for _, sc := range a.of[:a.entered] {
+	first := a.entered
+	for first > 0 && int(a.of[first-1].round) > from {
+		first--
+	}
+	for _, sc := range a.of[first:a.entered] {
 		if asksPlanner(sc) {
 			v := RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})}
 			v.Elapsed = elapsed(r, agent, sc)
@@ -52,15 +66,17 @@ func Rounds(r *Run, agent Call) (list []RoundView) {
 		last := &list[len(list)-1]
 		last.Plan, last.Numbers = sc.plan, sc.numbers()
 	}
-	if asks := a.current(); a.ending != nil && asksPlanner(asks) {
+	if asks := a.current(); a.ending != nil && asksPlanner(asks) && len(list) > 0 {
 		list[len(list)-1].Final = true
 	}
 	for _, x := range a.refused {
-		list[x.round].Refused = x.err
+		if x.round >= from {
+			list[x.round-from].Refused = x.err
+		}
 	}
-	for n := range list {
-		if n < len(a.records) && !a.records[n].Void {
-			list[n].Record = a.records[n]
+	for i := range list {
+		if n := from + i; n < len(a.records) && !a.records[n].Void {
+			list[i].Record = a.records[n]
 		}
 	}
 	return list

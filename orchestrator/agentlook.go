@@ -23,7 +23,8 @@ type looked struct {
 	scope machine.Call
 	input *inputs // that the agent's input is made of; nil where it is there
 	calls []lookedCall
-	asked []source // answers of planners, by round
+	from  int      // the first round that is not past
+	asked []source // answers of planners, by round from there on
 	sums  []source // summaries that were made before, likewise
 	size  int64
 
@@ -85,6 +86,9 @@ func captures(r *run, c machine.Call) bool {
 	return d != nil && d.CaptureNested && slices.Contains(r.start.Needs, wire.SharedBoards)
 }
 
+// pastRound stands for each round that is past: nothing of it is looked at, and nobody writes to it.
+var pastRound = &agents.Round{}
+
 // gathered gathers the rounds of an agent that are not past, or all where anew. What agents below have used up counts
 // where it is of rounds before one.
 func gathered(r *run, of machine.Call, round int, anew bool) *looked {
@@ -97,11 +101,13 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past
 	}
-	for _, v := range machine.Rounds(r.machine, of) {
-		if v.Number < x.loop.Past.Rounds() {
-			x.asked, x.sums, x.loop.Rounds = append(x.asked, source{}), append(x.sums, source{}), append(x.loop.Rounds, agents.Round{})
-			continue
-		}
+	x.from = x.loop.Past.Rounds()
+	begun := machine.Rounds(r.machine, of, x.from)
+	x.loop.Rounds = make([]*agents.Round, x.from, x.from+len(begun))
+	for n := range x.loop.Rounds {
+		x.loop.Rounds[n] = pastRound
+	}
+	for _, v := range begun {
 		x.begun(r, &v)
 		if v.Plan != nil {
 			x.gather(r, v.Number, "", v.Plan, v.Numbers)
@@ -131,7 +137,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
-	round := agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
+	round := &agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts
@@ -248,10 +254,11 @@ func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Erro
 		}
 	}
 	for n := range x.asked {
-		if x.loop.Rounds[n].Answer, err = v.read(ctx, &x.asked[n]); err != nil {
+		round := x.loop.Rounds[x.from+n]
+		if round.Answer, err = v.read(ctx, &x.asked[n]); err != nil {
 			return nil, err
 		}
-		if x.loop.Rounds[n].Summary, err = v.read(ctx, &x.sums[n]); err != nil {
+		if round.Summary, err = v.read(ctx, &x.sums[n]); err != nil {
 			return nil, err
 		}
 	}
@@ -359,10 +366,8 @@ func (x *looked) addBelow(r *run, round int) {
 	if !anyAround(r, x.scope, func(a *agents.Needs) bool { return a.Bounds || a.Tells }) && !captures(r, x.scope) {
 		return
 	}
-	for _, v := range machine.Rounds(r.machine, x.scope) {
-		if v.Number == round && v.Plan != nil {
-			x.belowOf(r, round, v.Plan, v.Numbers)
-		}
+	if v := machine.Rounds(r.machine, x.scope, round); len(v) > 0 && v[0].Plan != nil {
+		x.belowOf(r, round, v[0].Plan, v[0].Numbers)
 	}
 }
 
@@ -392,7 +397,7 @@ func (x *looked) addAgent(r *run, round int, c machine.Call) {
 	if d := r.agents.defined[r.step(c.Step).Does().Tool]; d != nil {
 		b.Budget = d.Budget
 	}
-	to := &x.loop.Rounds[round]
+	to := x.loop.Rounds[round]
 	to.Below = append(to.Below, b)
 	if !r.machine.Step(c, time.Time{}).Status.Terminal() {
 		return
@@ -407,7 +412,7 @@ func (x *looked) addAgent(r *run, round int, c machine.Call) {
 	if b.Spent != nil && (b.Captured || !captures(r, x.scope)) {
 		return
 	}
-	y := gathered(r, c, len(machine.Rounds(r.machine, c)), false)
+	y := gathered(r, c, machine.RoundCount(r.machine, c), false)
 	if b.Loop = &y.loop; slices.Contains(r.start.Needs, wire.SharedBoards) {
 		y.loop.Above = func() []agent.Artifact { return agents.BoardOf(&x.loop, round, b.Begun) }
 	}

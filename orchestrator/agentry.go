@@ -220,7 +220,7 @@ func (ag *agentry) round(r *run, of machine.Call) {
 		return
 	}
 	its.deciding[scope] = true
-	x, id, generation, a := ag.look(r, of, len(machine.Rounds(r.machine, of))-1, false), r.id, r.generation, r.attempt(of, 1)
+	x, id, generation, a := ag.look(r, of, machine.RoundCount(r.machine, of)-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() {

@@ -329,7 +329,7 @@ func (s *api) say(l *loop, m *nats.Msg, id subjects.Run) {
 	}
 	x := &saying{s: s, l: l, m: m, r: r, asks: asks}
 	there := false
-	if x.of, there = r.machine.Find(asks.Agent); !there || machine.Rounds(r.machine, x.of) == nil {
+	if x.of, there = r.machine.Find(asks.Agent); !there || machine.RoundCount(r.machine, x.of) == 0 {
 		const none = "run '%s' has no agent at %q, or it has not begun"
 		s.refuse(m, fault.New(fault.InvalidID, none, id.Plain(), text.Clip(asks.Agent, 80)).
 			WithHint("name the step that calls it; which go on: stepjet get %s", id.Plain()))

@@ -216,7 +216,7 @@ func (l *Loop) dropped(round int) request.Value {
 		return l.Past.dropped
 	}
 	x, err := l.answer(round)
-	r := &l.Rounds[round]
+	r := l.Rounds[round]
 	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil && r.Refused == nil {
 		return request.Value{}
 	}

@@ -21,7 +21,7 @@ func TestWhichCallsAreFree(t *testing.T) {
 		{"id":"plan","plan":{"steps":[{"id":"in","tool":"named"},{"id":"paid","tool":"pay"}]}},{"id":"each","tool":"named","for_each":{"in":[1,2]},"arguments":{"n":"$ref:item"}}]}`
 	free := func(members string) (all []string) {
 		a := define(t, members)
-		l := agents.Loop{Definition: a, Rounds: []agents.Round{{Answer: []byte(answer)}}}
+		l := agents.Loop{Definition: a, Rounds: []*agents.Round{{Answer: []byte(answer)}}}
 		d, err := l.Decide("a/=0")
 		require.Nil(t, err)
 		require.Empty(t, d.Problems)

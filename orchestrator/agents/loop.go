@@ -22,7 +22,7 @@ type Loop struct {
 	// Input is what the agent was called with.
 	Input json.RawMessage
 	// Rounds are those that were begun, in their order. Of those that are past nothing has to be there.
-	Rounds []Round
+	Rounds []*Round
 	// Past is what is left of the first rounds; nil for a loop of which all are there. It has none behind the round that is
 	// asked about.
 	Past *Past
@@ -157,7 +157,7 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 
 // amended returns the reading of an answer with the amendments of its round. The facts are those of the round's beginning.
 func amended(l *Loop, round int, x *reading, f *agent.Facts) *reading {
-	r := &l.Rounds[round]
+	r := l.Rounds[round]
 	if r.Record == nil || x.answer == nil {
 		return x
 	}
@@ -277,7 +277,7 @@ type outcome struct {
 // outcomes returns what the calls of a round came to up to a record, in the order of the ledger: first what its own
 // record settled, in the answer's order.
 func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
-	r := &l.Rounds[round]
+	r := l.Rounds[round]
 	if r.Record == nil || r.Record.Fragment == nil || r.Answer == nil {
 		return nil
 	}
@@ -317,7 +317,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 // shared returns the state behind the calls of a round up to a record, or behind some of them; nil for what it was when the
 // round began. lost says of calls why what they have written is not in it.
 func (l *Loop) shared(round int, upTo uint64, among map[int]bool) (state json.RawMessage, lost map[string]string) {
-	r := &l.Rounds[round]
+	r := l.Rounds[round]
 	x, err := l.answer(round)
 	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil {
 		return nil, nil

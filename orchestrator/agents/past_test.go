@@ -41,7 +41,7 @@ func playRound(t *testing.T, l *agents.Loop, n int) {
 	t.Helper()
 	d, err := l.Decide(fmt.Sprintf("a/=%d", n))
 	require.Nil(t, err)
-	r := &l.Rounds[n]
+	r := l.Rounds[n]
 	r.Record = d
 	if d.Fragment == nil {
 		return
@@ -87,7 +87,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 	cuts := 0
 	for n := range 60 {
 		fresh := func(with *agents.Past) *agents.Loop {
-			l := &agents.Loop{Definition: d, Rounds: append([]agents.Round(nil), whole.Rounds...), Past: with, Run: "r", Name: "a", Part: name}
+			l := &agents.Loop{Definition: d, Rounds: append([]*agents.Round(nil), whole.Rounds...), Past: with, Run: "r", Name: "a", Part: name}
 			if l.Input = whole.Input; with != nil {
 				clear(l.Rounds[:with.Rounds()])
 				l.Input = nil
@@ -98,7 +98,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		if n%3 == 1 || n%10 == 6 {
 			said = []request.Message{{ID: fmt.Sprintf("m%d", n), Content: json.RawMessage(`"Hurry."`), Interrupt: n%10 == 6}}
 		}
-		whole.Rounds = append(whole.Rounds, agents.Round{Said: said})
+		whole.Rounds = append(whole.Rounds, &agents.Round{Said: said})
 		want, err := fresh(nil).Ask(n)
 		require.Nil(t, err)
 		got, err := fresh(past).Ask(n)
@@ -133,7 +133,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		}
 		for _, with := range []*agents.Past{nil, past} {
 			l := fresh(with)
-			l.Rounds[n] = agents.Round{Answer: []byte(answer), Said: said}
+			l.Rounds[n] = &agents.Round{Answer: []byte(answer), Said: said}
 			playRound(t, l, n)
 			if with == nil {
 				whole.Rounds[n] = l.Rounds[n]
