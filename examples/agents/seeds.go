@@ -69,7 +69,8 @@ func (h hosting) seeds(folder string) {
 		h.says("present_suggestion", "Suggests something.", []string{"suggestion string"}, "How about %s?")
 	case "briefing":
 		h.says("get_weather", "Says what the weather is.", []string{"city string"}, "rain in %s")
-		h.says("look_up_custom", "Says what people wear in a city.", []string{"city string"}, "good shoes for the hills of %s")
+		h.says("look_up_custom", "Says what people wear in a city.", []string{"city string"},
+			"good shoes for the hills of %s")
 		h.says("send_briefing", "Sends a traveller a text.", []string{"text string"}, "sent: %s")
 	case "commands":
 		h.says("search", "Searches the web.", []string{"query string"}, "found: %s")

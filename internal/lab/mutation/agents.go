@@ -107,10 +107,6 @@ var ofAgents = []mutant{
 		"internal/agentcheck/inline.go", "list[i].Path = inlinePlace(list[i].Path)", "list[i].Path += \"\"", "./internal/agentcheck", "Inline",
 	},
 	{
-		"agent-inline-lost", "whoever takes a run over looks for its own agents in the registry",
-		"orchestrator/registry.go", "	if t.Definition != nil {\n		return tool.ParseDefinition", "	if false {\n		return tool.ParseDefinition", "./orchestrator", "AnAgentOfAPlan",
-	},
-	{
 		"agent-inline-permitted", "an agent of a plan may reach what the run has no permission for",
 		"plan/inlineagent.go", "	if len(t.Lacks) > 0 {", "	if false {", "./orchestrator", "AgentsOfPlansMayCall",
 	},
