@@ -52,9 +52,11 @@ func (t *truths) closedByOwner(x *truth, rec subjects.Record, e *kv.Entry) (is b
 	if !a.ByOwner || !x.agent {
 		return false
 	}
-	if rec.Number != 1 || !strings.HasSuffix(rec.Step, "/q") {
+	as := x.roundAmends()
+	if rec.Number != 1 || as.stand[rec.Step] > 0 || !strings.HasSuffix(rec.Step, "/q") {
 		t.w.violate("A10", "%s closes a plan of a round, which was closed before or is none", e.Subject)
 	}
+	as.stand[rec.Step]++
 	t.w.stats["a plan of a round was closed by its owner"]++
 	return true
 }
