@@ -20,7 +20,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-direct-unfit", "an agent succeeds with a direct tool's result that its output schema does not allow",
-		"machine/agent.go", "err := returnsDirectly(r, i, id, res); err != nil {", "err := returnsDirectly(r, i, id, res); false && err != nil {", "./machine", "Scenarios/agents",
+		"machine/agent.go", "err := returnsDirectly(r, i, sc.plan.Steps[n].ID, res); err != nil {", "err := returnsDirectly(r, i, sc.plan.Steps[n].ID, res); false && err != nil {", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-unfit-untold", "a planner is not told why its output does not fit the output schema",
