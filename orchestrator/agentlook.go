@@ -97,6 +97,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name, Formerly: formerly(r),
 		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
 	}
+	x.loop.Shelf = r.agents.shelfOf(x.name)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
 	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past

@@ -119,6 +119,7 @@ type agentsOf struct {
 	deciding  map[string]bool             // rounds, by the tokens of their scopes
 	contracts map[string]*tool.Contract   // of the tools that the run froze
 	past      map[string]*agents.Past     // what is left of rounds whose parts are stored, by the agents' tokens
+	shelves   map[string]*agents.Shelf    // of long answers, likewise
 	whole     map[string]bool             // whose requests go out whole, since something else lies where a part belongs
 	said      map[attemptOf]said          // of results, beside their values
 	shares    map[shareOf]agent.Budget    // of the budgets of agents above
@@ -142,6 +143,14 @@ type amendedRound struct {
 
 // wordOf is a word to an agent: its token, and the word's id.
 type wordOf struct{ agent, id string }
+
+// shelfOf returns the shelf of an agent, which may be new.
+func (a *agentsOf) shelfOf(agent string) *agents.Shelf {
+	if a.shelves[agent] == nil {
+		a.shelves[agent] = &agents.Shelf{}
+	}
+	return a.shelves[agent]
+}
 
 // heardOut tells those who wait for the record of a word.
 func (a *agentsOf) heardOut(w wordOf) {
@@ -174,7 +183,7 @@ func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
 	return &agentsOf{
 		defined: defined, templates: templates, records: map[string]*wire.Round{}, amended: map[amendedRound]*wire.AmendedRound{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, whole: map[string]bool{}, said: map[attemptOf]said{},
+		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, shelves: map[string]*agents.Shelf{}, whole: map[string]bool{}, said: map[attemptOf]said{},
 		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{}, added: map[string][]agent.Artifact{},
 	}
 }

@@ -26,6 +26,8 @@ type Loop struct {
 	// Past is what is left of the first rounds; nil for a loop of which all are there. It has none behind the round that is
 	// asked about.
 	Past *Past
+	// Shelf has what was read of a long answer; nil: it is read anew.
+	Shelf *Shelf
 	// Templates are those that the run froze, its agents among them, by name.
 	Templates map[string]*plan.Template
 	// Final says that the last round is that of the last answer, of an agent that responds. Then no round is past.
@@ -133,6 +135,9 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	for len(l.read) <= round {
 		l.read = append(l.read, nil)
 	}
+	if l.read[round] == nil {
+		l.read[round] = l.Shelf.of(l, round)
+	}
 	if l.read[round] != nil {
 		return l.read[round], nil
 	}
@@ -152,6 +157,7 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 		x = amended(l, round, x, f)
 	}
 	l.read[round] = x
+	l.Shelf.put(l, round)
 	return x, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
@@ -133,4 +134,44 @@ func idOf(step json.RawMessage) string {
 	var s struct{ ID string }
 	_ = json.Unmarshal(step, &s) // what has none is no step
 	return s.ID
+}
+
+// Shelf keeps what was read of an agent's last answer that was decided, where that is a long one: a thousand gates would each
+// read all of it anew. It may be used by many goroutines at a time, and so may what lies there, which never changes.
+type Shelf struct{ kept atomic.Pointer[kept] }
+
+// kept is one reading, and what it was made of.
+type kept struct {
+	round   int
+	amended []*wire.AmendedRound
+	reading *reading
+}
+
+// manyCalls are as many as an answer is kept for: agents that wait hold little.
+const manyCalls = 32
+
+// of returns what lies there of a round, with the amendments that it has; nil for nothing.
+func (s *Shelf) of(l *Loop, round int) *reading {
+	if s == nil || l.Rounds[round].Record == nil {
+		return nil
+	}
+	if k := s.kept.Load(); k != nil && k.round == round && slices.Equal(k.amended, amendmentsOf(l, round)) {
+		return k.reading
+	}
+	return nil
+}
+
+// put puts what was read of a round there, if that is worth it.
+func (s *Shelf) put(l *Loop, round int) {
+	x := l.read[round]
+	if s != nil && l.Rounds[round].Record != nil && x.answer != nil && len(x.answer.Calls) >= manyCalls {
+		s.kept.Store(&kept{round, amendmentsOf(l, round), x})
+	}
+}
+
+func amendmentsOf(l *Loop, round int) (all []*wire.AmendedRound) {
+	for i := range l.Rounds[round].Amended {
+		all = append(all, l.Rounds[round].Amended[i].Round)
+	}
+	return all
 }

@@ -255,6 +255,14 @@ var ofAgents = []mutant{
 		"agent/shown.go", "return len(d.Guards) == 0 && e.Kind", "return e.Kind", "./orchestrator/agents", "CallsAreFree",
 	},
 	{
+		"agent-shelf-amended", "who finds an answer read does not see what amendments of its round have added",
+		"orchestrator/agents/reading.go", " && slices.Equal(k.amended, amendmentsOf(l, round)) {", " {", "./orchestrator/agents", "LongAnswer",
+	},
+	{
+		"agent-shelf-empty", "each gate of a long answer reads all of it anew",
+		"orchestrator/agents/loop.go", "	l.Shelf.put(l, round)\n", "", "./orchestrator/agents", "LongAnswer",
+	},
+	{
 		"agent-free-none", "each call of a round looks at all the others",
 		"orchestrator/agents/decide.go", "		s.Free = of != nil && of.Free(s.Tool)\n", "", "./orchestrator/agents", "CallsAreFree",
 	},
