@@ -13,7 +13,7 @@ PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./int
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos typescript mcp page ui-test cast clean
+.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos stranger typescript mcp page ui-test cast clean
 
 all: build
 
@@ -78,6 +78,9 @@ NAMESPACES = on
 SETTINGS   = both
 chaos: lab ## real processes under real faults; writes bench/chaos.json and docs/reliability.md. SCENARIO=a,b SECONDS=60 NAMESPACES=off SETTINGS=shipped
 	./bin/lab chaos --scenario "$(SCENARIO)" --seconds $(SECONDS) --namespaces $(NAMESPACES) --settings "$(SETTINGS)" --keep
+
+stranger: ## the README's way, timed: clone to a first plan, to a first worker, to the page. COLD=1 builds all anew
+	.ci/stranger
 
 typescript: build ## the example worker in TypeScript, against the protocol, with a plan, and as a part of one trace
 	cd examples/typescript && npm ci --no-audit --no-fund && npx tsc
