@@ -268,7 +268,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-interrupt-void", "the record of a round that was interrupted before it was decided reaches its planner",
-		"machine/agentview.go", "if n < len(a.records) && !a.records[n].Void {", "if n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
+		"machine/agentview.go", "; n < len(a.records) && !a.records[n].Void {", "; n < len(a.records) {", "./orchestrator/agents ./orchestrator", "TestAPast|AgentIsInterrupted",
 	},
 	{
 		"agent-interrupt-waits", "an interrupting word waits for what is out",
