@@ -463,8 +463,8 @@ var ofAgents = []mutant{
 		"orchestrator/decider.go", "	if a.ByOwner = c.Fixed; a.ByOwner {\n", "	if false {\n", "./orchestrator", "AnOpenPlanOfAnAnswer",
 	},
 	{
-		"close-asked-for-ever", "an owner asks to close a plan though the record would do nothing",
-		"machine/scope.go", "x.unapproved() == nil && x.unamendable() == nil\n", "x.unapproved() == nil\n", "./machine", "Scenarios/amendments",
+		"close-never-asked", "an owner does not ask to close a plan, since it takes its own record for one that would do nothing",
+		"machine/scope.go", "	x.a.ByOwner = c.Fixed\n", "", "./machine", "Scenarios/amendments",
 	},
 	{
 		"agent-order-handles", "a step that merely stands behind a failure has handled it",
