@@ -62,7 +62,7 @@ func TestALongAnswerIsReadOnce(t *testing.T) { //nolint:paralleltest // it count
 		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":%q,"arguments":{"n":%d}}`, i, []string{"find", "pay", "late"}[i%3], i))
 	}
 	a := define(t, `"tools":["find","pay",{"tool":"late","needs":{"any":["find"]}}]`)
-	l := agents.Loop{Definition: a, Rounds: []agents.Round{{Answer: []byte(`{"steps":[` + strings.Join(steps, ",") + `]}`)}}}
+	l := agents.Loop{Definition: a, Rounds: []*agents.Round{{Answer: []byte(`{"steps":[` + strings.Join(steps, ",") + `]}`)}}}
 	playRound(t, &l, 0)
 	shelf := &agents.Shelf{}
 	with := func(shelf *agents.Shelf) *agents.Loop {
