@@ -57,6 +57,11 @@ func TestWhatIsSaidToAnAgent(t *testing.T) {
 	require.JSONEq(t, `"$ref:book"`, string(x.asked[1]["dropped_output"]), "as it was written")
 	require.JSONEq(t, `[]`, string(x.asked[2]["messages"]))
 	require.Contains(t, string(x.asked[2]["rounds"]), `"content":"Actually, I'll be traveling with my dog."`)
+	doc, err := s.client.Get(ctx(t), "trip")
+	require.NoError(t, err)
+	one := 1
+	require.Equal(t, []outcome.Said{{ID: "m1", By: "ann", Round: &one, Content: json.RawMessage(`"Actually, I'll be traveling with my dog."`)}}, doc.Steps[0].Said)
+	require.Nil(t, doc.Steps[1].Said)
 	_, err = say("m2", "Thanks.")
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
 }

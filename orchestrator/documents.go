@@ -69,6 +69,7 @@ func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, comple
 		}
 	}
 	room := room{
+		said:    mostSaid,
 		results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries, all: machine.Tries(m),
 	}
 	p, of := m.Scope(0)
@@ -166,6 +167,7 @@ func (d *documents) steps(
 		}
 		room.fitErrors(st)
 		room.fitTries(st, i)
+		room.fitSaid(r, i, st)
 		inside := func(c machine.Call, x *outcome.Step) {
 			if len(r.machine.Amendments()) > 0 {
 				x.Revision = revisionOf(r.machine, x.ID)
@@ -304,6 +306,7 @@ const (
 // room is what is left for steps in a document.
 type room struct {
 	results, errors, tries int
+	said                   int                            // bytes of words to agents that there is still room for
 	all                    map[machine.Call][]outcome.Try // of those that had more than one
 	later                  map[string]source              // results that are still to be read, by token
 }
@@ -318,6 +321,38 @@ func (room *room) fitTries(st *outcome.Step, step int) {
 			of.Tries = room.all[c]
 			room.tries -= n
 		}
+	}
+	list(st, machine.Call{Step: step})
+	for i := range st.Items {
+		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
+	}
+}
+
+// mostSaid is how many bytes the words to a run's agents have in its document, and longestSaid how many one may have.
+const (
+	mostSaid    = 128 << 10
+	longestSaid = 1 << 10
+)
+
+// fitSaid lists what people have said to an agent, as long as there is room for it: the latest words first.
+func (room *room) fitSaid(r *run, step int, st *outcome.Step) {
+	list := func(of *outcome.Step, c machine.Call) {
+		all := machine.AllSaid(r.machine, c)
+		for k := len(all) - 1; k >= 0; k-- {
+			w := all[k]
+			x := outcome.Said{ID: w.ID, By: w.By, Verified: w.Verified, Interrupt: w.Interrupt, Content: w.Content}
+			if n := w.Round; n >= 0 {
+				x.Round = &n
+			}
+			if len(x.Content) > longestSaid {
+				x.Content = nil
+			}
+			if room.said -= len(x.ID) + len(x.By) + len(x.Content); room.said < 0 {
+				break
+			}
+			of.Said = append(of.Said, x)
+		}
+		slices.Reverse(of.Said)
 	}
 	list(st, machine.Call{Step: step})
 	for i := range st.Items {

@@ -376,6 +376,10 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"answers":`...)
 		b = appendValue(b, s.Answers)
 	}
+	if len(s.Said) > 0 {
+		b = append(b, `,"said":`...)
+		b = appendValue(b, s.Said)
+	}
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)
 	b = appendSteps(b, `,"items":`, s.Items)

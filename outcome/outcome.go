@@ -250,6 +250,8 @@ type Step struct {
 	Answer *Answered `json:"answer,omitempty"`
 	// Answers are what people said whom its worker asked in the middle of a call, in their order.
 	Answers []*Answered `json:"answers,omitempty"`
+	// Said is what people have said to it, of an agent, in its order: as much as there is room for, the latest first to stay.
+	Said []Said `json:"said,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
 	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`

@@ -109,3 +109,17 @@ const (
 	DecisionAnswered = "answered"
 	DecisionExpired  = "expired"
 )
+
+// Said is a word to an agent.
+type Said struct {
+	ID string `json:"id"`
+	// By is who said it; Verified says that this is the server's word.
+	By       string `json:"by,omitempty"`
+	Verified bool   `json:"verified,omitempty"`
+	// Interrupt says that it ended the round that it came in.
+	Interrupt bool `json:"interrupt,omitempty"`
+	// Round is the one whose planner is told of it, from 0; nil as long as none has taken it.
+	Round *int `json:"round,omitempty"`
+	// Content is a text or a list of parts, as it was said; nil where it is too long to stand here.
+	Content json.RawMessage `json:"content,omitempty"`
+}

@@ -197,6 +197,39 @@ func Steps(doc *outcome.Run) (ids []string) {
 	return ids
 }
 
+// Said returns what people have said to an agent of a run's document, a line each: who, which round's planner is told, and what.
+func Said(doc *outcome.Run, agent string) (lines []string) {
+	for i := range doc.Steps {
+		if doc.Steps[i].ID != agent {
+			continue
+		}
+		for _, w := range doc.Steps[i].Said {
+			by, told, content := w.By, "no round has taken it", string(w.Content)
+			switch {
+			case by == "":
+				by = "somebody"
+			case !w.Verified:
+				by += " (unverified)"
+			}
+			if w.Round != nil {
+				told = fmt.Sprintf("told in round %d", *w.Round)
+			}
+			said := "said"
+			if w.Interrupt {
+				said = "interrupted"
+			}
+			if content == "" {
+				content = "(too long to be shown)"
+			}
+			lines = append(lines, fmt.Sprintf("%s %s, %s: %s", by, said, told, text.Clip(content, mostShown)))
+		}
+	}
+	return lines
+}
+
+// mostShown is how much of a word is shown in a line, in bytes.
+const mostShown = 160
+
 // Standing says where an agent stands that is not over: in which round, and whether its planner is asked or its calls run.
 func Standing(s *outcome.Step) string {
 	round, calls, over, thinks := -1, 0, 0, false

@@ -103,3 +103,16 @@ func TestTold(t *testing.T) {
 		}{x.step, heading, name, known})
 	}
 }
+
+// TestWhatWasSaid is told with who said it, whether that is known, and which round took it.
+func TestWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	two := 2
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b", Said: []outcome.Said{{ID: "x"}}}, {ID: "a", Said: []outcome.Said{
+		{ID: "m1", By: "ann", Verified: true, Round: &two, Content: json.RawMessage(`"With my dog."`)}, {ID: "m2", By: "ben", Interrupt: true, Content: json.RawMessage(`"Stop."`)}, {ID: "m3"},
+	}}}}
+	require.Equal(t, []string{
+		`ann said, told in round 2: "With my dog."`, `ben (unverified) interrupted, no round has taken it: "Stop."`, "somebody said, no round has taken it: (too long to be shown)",
+	}, Said(doc, "a"))
+	require.Empty(t, Said(doc, "c"))
+}

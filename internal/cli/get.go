@@ -152,6 +152,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	}
 	for _, step := range agents.Steps(doc) {
 		line("agent", "%s: %s", oneLine(step), agents.Summary(agents.RoundsOf(doc, step, noBlob)))
+		for _, said := range agents.Said(doc, step) {
+			line("", "%s", oneLine(said))
+		}
 	}
 	if doc.Outcome != nil && doc.Status != outcome.Rejected {
 		line("returned", "%s; %s kept out of the context (~%d tokens)", size(doc.Stats.BytesReturned), size(doc.Stats.BytesKeptOut), doc.Stats.TokensKeptOut)
