@@ -28,7 +28,8 @@ func main() {
 		os.Exit(cli.AtOnce())
 	}()
 	os.Exit(cli.Main(ctx, cli.Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again, Models: host,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Again: again,
+		Models: host,
 	}))
 }
 

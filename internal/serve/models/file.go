@@ -136,7 +136,8 @@ func (f *file) close() {
 	}
 }
 
-// host hosts the file's models on a worker with this connection, and returns what they share; nil where none has a rate.
+// host hosts the file's models on a worker with this connection, and returns what they share; nil where no model has a
+// rate.
 func (f *file) host(nc *nats.Conn, w *worker.Worker, log *slog.Logger) (*shared, error) {
 	if !f.limited() {
 		return nil, f.register(w, nil, log)
