@@ -44,7 +44,7 @@ func manifestCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&definition, "definition", "", "`file` of the CustomResourceDefinitions")
-	c.Flags().StringVar(&scaler, "scaler", "", "`file` of the source of the scaler of KEDA, where the object has a trigger")
+	c.Flags().StringVar(&scaler, "scaler", "", "`file` of the source of KEDA's scaler, where the object has a trigger")
 	c.Flags().StringVar(&trigger, "trigger", "metrics-api", "`type` of the trigger that the scaler is of")
 	return c
 }

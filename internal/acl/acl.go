@@ -111,7 +111,8 @@ func New(s Spec) (*Grant, error) {
 	}
 	s.Declared = sorted(s.Declared)
 	if s.Cell != "" && !subjects.ValidTenant(s.Cell) { // it becomes a part of the names of users and accounts
-		return nil, fault.New(fault.InvalidConfig, "%q is no name of a cell", s.Cell).WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
+		return nil, fault.New(fault.InvalidConfig, "%q is no name of a cell", s.Cell).
+			WithHint("1 to %d of A-Z a-z 0-9 _ -", subjects.MaxTenant)
 	}
 	g := &Grant{Role: s.Role, User: string(s.Role), tenant: s.Tenant, cell: s.Cell}
 	switch s.Role {

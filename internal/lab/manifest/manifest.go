@@ -62,8 +62,8 @@ func CheckAll(crds, objects []byte) (checked int, err error) {
 // documents are those of a file, but for such as hold nothing.
 func documents(file []byte) (all [][]byte) {
 	for one := range strings.SplitSeq("\n"+string(file), "\n---") {
-		var any map[string]any
-		if err := yaml.Unmarshal([]byte(one), &any); err != nil || len(any) > 0 {
+		var fields map[string]any
+		if err := yaml.Unmarshal([]byte(one), &fields); err != nil || len(fields) > 0 {
 			all = append(all, []byte(one)) // what can't be read is told by who reads it
 		}
 	}
