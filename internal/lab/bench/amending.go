@@ -67,7 +67,7 @@ func (x *Amending) measure(ctx context.Context, w *world) error {
 	var step taken
 	alone, called := make([]taken, len(amendingSizes)), make([]taken, len(amendingSizes))
 	for round := range x.Rounds + 1 { // the first is for the caches
-		a, err := x.steps(ctx, w, fmt.Sprint("step-", round))
+		a, err := x.steps(ctx, w)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (w *world) timed(many int, do func() error) (Amount, error) {
 }
 
 // steps runs a chain, submission and outcome included.
-func (x *Amending) steps(ctx context.Context, w *world, run string) (Amount, error) {
+func (x *Amending) steps(ctx context.Context, w *world) (Amount, error) {
 	steps := []string{`{"id":"s0","tool":"` + bench.Tool + `","arguments":{"x":1}}`}
 	for i := 1; i < x.Each; i++ {
 		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":%q,"arguments":{"x":"$ref:s%d.x"}}`, i, bench.Tool, i-1))

@@ -78,16 +78,23 @@ func (f *forged) became(run, label string) (code string) {
 // discarding returns a call of a step that a client discarded while it waited, made up from one of another step.
 func (f *forged) discarding() journal.Event {
 	f.t.Helper()
+	gone := ""
 	e := f.livingCall(func(e journal.Event) bool {
-		work := WorkOf(e.Run).living
-		for _, c := range work.Changes[0] {
-			if len(c.Discard) == 1 && c.Discard[0] == fmt.Sprint("w", living.Clients) {
-				return !work.Approved && e.Step == "a" && f.became(e.Run, c.Label) == ""
+		if work := WorkOf(e.Run).living; !work.Approved && e.Step == "a" {
+			for k := range living.Clients {
+				id := fmt.Sprint("w", living.Clients+k)
+				called := slices.ContainsFunc(f.Sent, func(x journal.Event) bool { return x.Run == e.Run && x.Step == id })
+				for _, c := range work.Changes[k] {
+					if slices.Equal(c.Discard, []string{id}) && !called && f.became(e.Run, c.Label) == "" {
+						gone = id
+						return true
+					}
+				}
 			}
 		}
 		return false
 	})
-	e.Step = fmt.Sprint("w", living.Clients)
+	e.Step = gone
 	return e
 }
 

@@ -119,7 +119,7 @@ func (h *Harm) killAll(ctx context.Context, others []string) error {
 	if slices.Contains(others, versionBefore) {
 		knowing = append(knowing, versionBefore)
 	}
-	any := append([]string{""}, others...)
+	all := append([]string{""}, others...)
 	pick := func(of []string) string { return of[h.Intn(len(of))] }
 	for i := 0; ; i++ {
 		pause := h.between(0, 700*time.Millisecond)
@@ -129,14 +129,14 @@ func (h *Harm) killAll(ctx context.Context, others []string) error {
 			err = h.everything(ctx, pause)
 		case what < 4:
 			n := h.Intn(h.opts.Orchestrators)
-			if h.setVersion(node("o", n), pick(any)); n < 2 {
+			if h.setVersion(node("o", n), pick(all)); n < 2 {
 				h.setVersion(node("o", n), pick(knowing))
 			}
 			err = h.killed(ctx, orchestratorKilled, node("o", n), pause)
 		case what < 6:
 			n := h.Intn(h.opts.Workers)
 			if n > 0 {
-				h.setVersion(node("w", n), pick(any))
+				h.setVersion(node("w", n), pick(all))
 			}
 			err = h.killed(ctx, workerKilled, node("w", n), pause, node("w", n))
 		case what < 7:

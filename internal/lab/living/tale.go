@@ -3,6 +3,7 @@ package living
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,22 +130,25 @@ func readTaleStep(raw json.RawMessage) (*taleStep, error) {
 
 // record goes on by one record.
 func (t *tale) record(x Record) error {
-	switch x.Kind {
-	case subjects.StepKind:
-		token := x.Attempt.Step
-		t.decided[token] = true
-		if res := wire.ParseResult(x.Header, x.Data); res.Error == nil {
-			var v struct{ V int }
-			if err := json.Unmarshal(res.Body, &v); err != nil {
-				return fmt.Errorf("what %s returned: %w", token, err)
-			}
-			t.succeeded[token], t.values[token] = x.Time, v.V
-		}
-	case subjects.AnswerKind:
+	switch {
+	case x.Kind == subjects.AnswerKind:
 		return t.answered(x)
-	case subjects.AmendKind:
+	case x.Kind == subjects.AmendKind:
 		return t.amended(x)
+	case x.Kind != subjects.StepKind:
+		return nil
 	}
+	token := x.Attempt.Step
+	t.decided[token] = true
+	res := wire.ParseResult(x.Header, x.Data)
+	if res.Error != nil {
+		return nil
+	}
+	var v struct{ V int }
+	if err := json.Unmarshal(res.Body, &v); err != nil {
+		return fmt.Errorf("what %s returned: %w", token, err)
+	}
+	t.succeeded[token], t.values[token] = x.Time, v.V
 	return nil
 }
 
@@ -218,7 +222,7 @@ func (t *tale) adds(a *taleAmend) (added []*taleStep, err error) {
 			return nil, nil
 		}
 		if old != nil {
-			s.before = append(old.before, old)
+			s.before = slices.Concat(old.before, []*taleStep{old})
 		}
 		added = append(added, s)
 	}
@@ -260,7 +264,7 @@ func (a *taleAmend) discards(id string) bool {
 // living runs nothing fails that it refers to.
 func (t *tale) waits(scope string, s *taleStep) bool {
 	for _, ref := range s.Arguments.Of {
-		if token, _, is := t.referred(scope, ref); is {
+		if token, is := t.referred(scope, ref); is {
 			if _, ok := t.succeeded[token]; !ok {
 				return true
 			}
@@ -270,10 +274,9 @@ func (t *tale) waits(scope string, s *taleStep) bool {
 }
 
 // referred returns the call that a reference is to.
-func (t *tale) referred(scope, ref string) (token, id string, is bool) {
+func (t *tale) referred(scope, ref string) (token string, is bool) {
 	rest, is := strings.CutPrefix(ref, "$ref:")
-	id = strings.TrimSuffix(rest, ".v")
-	return t.token(scope, id), id, is
+	return t.token(scope, strings.TrimSuffix(rest, ".v")), is
 }
 
 func (t *tale) token(scope, id string) string {
@@ -349,7 +352,7 @@ func (t *tale) value(scope, ref string, number int) (v int, ok bool) {
 		v, ok = t.values[liveFirst]
 		return v, ok
 	}
-	token, _, is := t.referred(scope, ref)
+	token, is := t.referred(scope, ref)
 	v, ok = t.values[token]
 	return v, is && ok
 }
@@ -357,7 +360,7 @@ func (t *tale) value(scope, ref string, number int) (v int, ok bool) {
 // needs is when the last that a call refers to had succeeded.
 func (t *tale) needs(scope string, s *taleStep) (at time.Time) {
 	for _, ref := range s.Arguments.Of {
-		if token, _, is := t.referred(scope, ref); is && t.succeeded[token].After(at) {
+		if token, is := t.referred(scope, ref); is && t.succeeded[token].After(at) {
 			at = t.succeeded[token]
 		}
 	}
