@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/tool"
@@ -123,4 +124,15 @@ func quoted(s string) string {
 		b = append(b, c)
 	}
 	return string(append(b, '"'))
+}
+
+// TestSinksAreWarnedOf: objects are sent nowhere yet, and who applies an agent is told.
+func TestSinksAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	a, r := agent.Parse([]byte(`{"name":"a","agent":{"planner":{"tool":"model"},"tools":["look",{"tool":"find","artifact":{"type":"Note","sink":{"subject":"notes"}}},{"tool":"keep","artifact":{"type":"Note"}}]}}`), nil)
+	require.NotNil(t, a, "%v", r.Problems)
+	warnings := agentcheck.Unsent(a)
+	require.Len(t, warnings, 1)
+	require.Equal(t, "/agent/tools/1/artifact/sink", warnings[0].Path)
+	require.NotEmpty(t, warnings[0].Hint)
 }

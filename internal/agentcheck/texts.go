@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/tool"
@@ -43,6 +44,20 @@ func Texts(d *tool.Definition) (problems, warnings []fault.Problem) {
 		}
 	}
 	return problems, warnings
+}
+
+// Unsent warns of what the definition of an agent asks for and no owner does yet: nothing that its calls come to depends on
+// it.
+func Unsent(a *agent.Definition) (warnings []fault.Problem) {
+	for _, e := range a.Entries() {
+		if len(e.Sinks()) > 0 {
+			warnings = append(warnings, fault.Problem{
+				Code: fault.InvalidTool, Path: e.At + "/artifact/sink", Message: "objects are sent nowhere yet: they are on the blackboard alone",
+				Hint: "have a tool send them that the planner calls, or a step behind the agent",
+			})
+		}
+	}
+	return warnings
 }
 
 // input is what is known of an agent's input.

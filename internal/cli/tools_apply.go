@@ -159,7 +159,10 @@ func checkAgent(raw []byte) plan.Report {
 	if json.Unmarshal(raw, &d) != nil || d.Agent == nil {
 		return plan.Report{}
 	}
-	_, r := agent.Parse(raw, nil)
+	a, r := agent.Parse(raw, nil)
+	if a != nil {
+		r.Warnings = append(r.Warnings, agentcheck.Unsent(a)...)
+	}
 	return r
 }
 
