@@ -505,7 +505,7 @@ func (a *rounds) comesTo(r *Run, i int, res *Result) *Result {
 	if res != nil && (res.Value != nil || res.Handle != nil) {
 		own = *res
 	}
-	own.Call, own.Attempt, own.ByOwner, own.Token = r.calls[i].Call, 1, true, nil
+	own.Call, own.Attempt, own.ByOwner, own.Token, own.Derived = r.calls[i].Call, 1, true, nil, false
 	if own.Handle == nil {
 		own.Size = int64(len(own.Value))
 	}

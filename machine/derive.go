@@ -33,7 +33,7 @@ func (v *values) room() int64 { return plan.MaxValues - v.held }
 // derive decides a step that is taken: it is over with what its value comes to, or waits for the record of that.
 func (v *values) derive(r *Run, i int, at time.Time, out *Effects) {
 	if value, err, done := v.atOnce(r, i); done {
-		v.derived(r, i, &Result{Value: value, Size: int64(len(value)), Error: err}, at, out)
+		v.derived(r, i, &Result{Value: value, Size: int64(len(value)), Error: err, Derived: true}, at, out)
 		return
 	}
 	r.calls[i].state = deriving
@@ -87,7 +87,8 @@ func (v *values) derived(r *Run, i int, res *Result, at time.Time, out *Effects)
 		r.settle(i, failed, at, out)
 		return
 	}
-	s.result.Value, s.result.Handle, s.result.Size = res.Value, res.Handle, res.Size
+	s.result.Value, s.result.Handle, s.result.Size, s.result.Derived = res.Value, res.Handle, res.Size, res.Derived
+	r.kept.holds(s.result)
 	v.held += res.Size
 	r.settle(i, succeeded, at, out)
 }

@@ -63,10 +63,11 @@ type Result struct {
 	// Parts are what it is made of where it stands for an earlier round of an agent; nil for all else. It has no Value then.
 	Parts []Part
 	// Value is the JSON value that the output stands for, Size its length in bytes. Where it is Away, the machine has let go
-	// of it (LetGo): it stands in the record of the attempt.
-	Value []byte
-	Size  int64
-	Away  bool
+	// of it (LetGo): it stands in the record of the attempt, or is Derived from what else the records say, and can be again.
+	Value   []byte
+	Size    int64
+	Away    bool
+	Derived bool
 	// Seq is the sequence of the record with which the call was over; 0 as long as it is not, and for values.
 	Seq uint64
 	// Worker and its clock's times.

@@ -15,6 +15,7 @@ type input struct {
 	value []byte
 	// away says that the shell has it: it is made of what lies in blobs, or larger than MaxDerived.
 	away bool
+	gone bool // nobody in the scope refers to it any more
 }
 
 // enter opens the scope of a composite whose inputs are there. Nothing is recorded of that: it follows.
@@ -204,6 +205,7 @@ func (r *Run) comeTo(i int, sc *scope, at time.Time, out *Effects) {
 // endWith ends a composite with what its scope came to.
 func (r *Run) endWith(i int, x *Result, at time.Time, out *Effects) {
 	r.calls[i].result = x
+	r.kept.holds(x)
 	if x.Error != nil {
 		r.end(i, failed, at, out)
 		return

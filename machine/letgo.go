@@ -6,11 +6,20 @@ import "time"
 // but the values stay in the records, so that they need not stay here. What decides is never one that was let go of: the
 // state is a function of the records, whoever let go of what.
 type kept struct {
-	bytes   int64 // of values that records of attempts brought, and that are here
-	next    int64 // with how many it is looked again which of them nobody refers to any more
-	gone    int   // records whose values were let go of,
-	away    int64 // and their bytes
-	missing bool  // the state is to be computed anew, which takes all of them
+	bytes     int64 // of values that records of attempts brought, and that are here,
+	derived   int64 // and of those that were derived
+	next      int64 // with how many it is looked again which of them nobody refers to any more
+	gone      int   // records whose values were let go of,
+	away      int64 // and their bytes
+	underived int64 // bytes of values that were derived, and let go of
+	missing   bool  // the state is to be computed anew, which takes all that stands in records
+}
+
+// holds counts the value of a result that was derived.
+func (k *kept) holds(res *Result) {
+	if res.Derived {
+		k.derived += int64(len(res.Value))
+	}
 }
 
 // LetGo lets go of the values of results that nothing in the run refers to any more: those in scopes that are over, of
@@ -18,10 +27,11 @@ type kept struct {
 // request of a planner) reads its record again. It looks only where there are at least so many bytes, and twice as many as
 // it left behind last time, so that looking costs little however long the run is; with 0
 // it always looks. whole reports whether the requests of an
-// agent's planner have all rounds in them: then those are read again and again, and stay.
-func LetGo(r *Run, least int64, whole func(agent, planner Call) bool) {
+// agent's planner have all rounds in them: then those are read again and again, and stay. list is told of the for_each steps
+// of tools whose lists nobody refers to any more.
+func LetGo(r *Run, least int64, whole func(agent, planner Call) bool, list func(step int)) {
 	k := &r.kept
-	if k.bytes < max(least, k.next) || r.scopes == nil || k.missing || r.finished {
+	if k.bytes+k.derived < max(least, k.next) || r.scopes == nil || k.missing || r.finished {
 		return
 	}
 	g := letting{run: r, whole: whole, over: make([]verdict, len(r.scopes.below)+1)}
@@ -39,7 +49,14 @@ func LetGo(r *Run, least int64, whole func(agent, planner Call) bool) {
 		}
 		k.bytes += int64(len(res.Value))
 	}
-	if k.next = 2 * k.bytes; least == 0 {
+	g.underive()
+	g.leave()
+	for step := range r.counts {
+		if r.isStep(step) && r.stepOf(step).Plan == nil && g.unreferred(step) && g.over[r.calls[step].scope] == behind {
+			list(step)
+		}
+	}
+	if k.next = 2 * (k.bytes + k.derived); least == 0 {
 		k.next = 0
 	}
 	for step := range r.entries {
@@ -49,13 +66,46 @@ func LetGo(r *Run, least int64, whole func(agent, planner Call) bool) {
 	}
 }
 
+// underive lets go of what values and composites came to, but for those in rounds of agents: what those came to is shown as
+// a whole, and found out of much.
+func (g *letting) underive() {
+	k := &g.run.kept
+	k.derived = 0
+	for i := range g.run.calls {
+		res := g.run.calls[i].result
+		if res == nil || !res.Derived || res.Value == nil {
+			continue
+		}
+		if g.unreferred(i) && g.over[g.run.calls[i].scope] == behind && g.run.stepOf(i).Agent() == nil {
+			res.Value, res.Away = nil, true
+			k.underived += res.Size
+			continue
+		}
+		k.derived += int64(len(res.Value))
+	}
+}
+
+// leave lets go of the inputs of scopes, likewise.
+func (g *letting) leave() {
+	for _, sc := range g.run.scopes.below {
+		if sc.input.value != nil && g.run.calls[sc.first].state != absent && g.unreferred(sc.first) && g.over[sc.number] == behind {
+			sc.input = input{gone: true}
+		}
+	}
+}
+
+// InputLetGo reports whether the machine has let go of the input of the scope that a step stands in: it can be made again, of
+// the arguments of the scope's composite.
+func InputLetGo(r *Run, step int) bool { return r.scopeOf(step).input.gone }
+
 // verdict is what was found out of a scope.
 type verdict uint8
 
 const (
 	unknown verdict = iota
 	inUse
-	behind
+	behind        // nobody refers to what is in it
+	behindInRound // likewise, and it is in a round of an agent
 )
 
 // letting finds out which results nobody refers to any more.
@@ -100,16 +150,14 @@ func (g *letting) unreferred(i int) bool {
 	}
 	v := &g.over[sc.number]
 	if *v == unknown {
-		if *v = inUse; g.isBehind(sc) {
-			*v = behind
-		}
+		*v = g.find(sc)
 	}
-	return *v == behind
+	return *v != inUse
 }
 
-// isBehind reports whether a scope is over, or one that it stands in. What is in a round of an agent is shown to the
-// planner of the next; so it stays until then, whatever is over within the round.
-func (g *letting) isBehind(sc *scope) bool {
+// find finds out whether a scope is over, or one that it stands in. What is in a round of an agent is shown to the planner of
+// the next; so it stays until then, whatever is over within the round.
+func (g *letting) find(sc *scope) verdict {
 	over, inRound := false, false
 	for ; sc.outer != nil; sc = sc.outer {
 		i, _ := g.run.index(sc.of)
@@ -117,13 +165,19 @@ func (g *letting) isBehind(sc *scope) bool {
 		case g.run.calls[i].state.terminal():
 			over = true
 		case sc.round > 0 && !inRound && g.shown(sc, i):
-			return false
+			return inUse
 		case sc.round > 0 && !inRound, sc.iteration > 0 && g.passed(sc):
 			over = true
 		}
 		inRound = inRound || sc.round > 0
 	}
-	return over
+	switch {
+	case !over:
+		return inUse
+	case inRound:
+		return behindInRound
+	}
+	return behind
 }
 
 // shown reports whether the planner of an agent that goes on is still to be shown what a round came to.
@@ -151,7 +205,7 @@ func (g *letting) passed(sc *scope) bool {
 }
 
 // Away returns how many bytes were let go of.
-func Away(r *Run) int64 { return r.kept.away }
+func Away(r *Run) int64 { return r.kept.away + r.kept.underived }
 
 // MissingOf returns the results that were let go of and that a round is to have steps for, or, for nil, those of all
 // records. Each is to be read again and given back before the record of the round is applied.
@@ -202,7 +256,7 @@ func missingParts(r *Run, i int, earlier []Earlier) (list []*Result) {
 
 // GiveBack takes the value of a result that was let go of.
 func GiveBack(r *Run, res *Result, value []byte) {
-	if !res.Away {
+	if !res.Away || res.Derived {
 		return
 	}
 	res.Value, res.Away = value, false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +20,43 @@ import (
 
 func never(machine.Call, machine.Call) bool { return false }
 
+func unlisted(int) {}
+
 // apart returns the value of a result that the machine does not hold: it lies in a blob, or was let go of.
 func (w *nestWorld) apart(m *machine.Run, res *machine.Result) []byte {
 	if res.Handle != nil {
 		return w.blobs[res.Handle.Name]
 	}
+	if res.Derived {
+		return w.derived(m, res)
+	}
 	return w.recorded(m, res)
+}
+
+// derived derives again what a value or a composite came to.
+func (w *nestWorld) derived(m *machine.Run, res *machine.Result) (value []byte) {
+	s, first := m.PlanStep(res.Call.Step), 0
+	var all [][]byte
+	for _, numbers := range m.Inside(res.Call) {
+		first = numbers.First()
+		if s.Repeat != nil {
+			all = append(all, w.value(m, first))
+		}
+	}
+	switch {
+	case s.Value:
+		r, _, of, result := w.resolver(m, res.Call.Step)
+		effort := plan.FullEffort
+		value, _ = r.Derive(of.Step(res.Call.Step), res.Size, &effort, result)
+	case s.Repeat != nil && s.Repeat.Collect:
+		value = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
+	case s.Repeat != nil:
+		value = all[len(all)-1]
+	default:
+		r, _, _, result := w.resolver(m, first)
+		value, _ = r.Output(m.Lenient(res.Call), result)
+	}
+	return value
 }
 
 // recorded reads the value of a result out of the ledger.
@@ -43,7 +75,7 @@ func (w *nestWorld) recorded(m *machine.Run, res *machine.Result) []byte {
 // anew, as an owner would.
 func (w *nestWorld) letGo(m *machine.Run, e *machine.Effects) {
 	if w.Intn(2) == 0 {
-		machine.LetGo(m, 0, never)
+		machine.LetGo(m, 0, never, unlisted)
 	}
 	if !machine.Recalls(m) {
 		return
@@ -89,7 +121,7 @@ func TestLetGoOfNothingThatCounts(t *testing.T) {
 			a, b := kept.Result(c), m.Result(same)
 			require.Equal(t, a == nil, b == nil)
 			if b != nil && b.Away {
-				require.Equal(t, string(a.Value), string(w.recorded(m, b)))
+				require.Equal(t, string(a.Value), string(w.apart(m, b)), "seed %d: %s", seed, w.nested.Plan)
 			} else if b != nil {
 				require.Equal(t, string(a.Value), string(b.Value))
 			}
@@ -119,7 +151,7 @@ func feed(t testing.TB, body string, size int, letGo bool, each func(*fed)) *fed
 		x.seq++
 		x.m.Apply(machine.Record{Seq: x.seq, Time: at, Result: &machine.Result{Call: d.Call, Attempt: 1, Body: filled(size)}}, at, &x.e)
 		if letGo {
-			machine.LetGo(x.m, 1<<20, never)
+			machine.LetGo(x.m, 1<<20, never, unlisted)
 		}
 		out = append(out, x.e.Dispatch...)
 		each(x)
@@ -154,6 +186,7 @@ func heldShapes() map[string]string {
 	return map[string]string{
 		"loop":          `{"steps":[{"id":"l","tool":"t","arguments":{"n":"$last.n"},"repeat":{"max":9990}}],"output_steps":["l"]}`,
 		"loop of plans": `{"steps":[{"id":"l","repeat":{"max":2400},"arguments":{"n":"$last.n"},"plan":{"steps":[{"id":"a","tool":"t","arguments":{"n":"$input.n"}},{"id":"b","tool":"t","arguments":{"n":"$ref:a.n"}}],"output":{"n":"$ref:b.n"}}}],"output_steps":["l"]}`,
+		"whole results": `{"steps":[{"id":"l","repeat":{"max":2400},"arguments":{"n":"$last.b.n"},"plan":{"steps":[{"id":"a","tool":"t","arguments":{"n":"$input.n"}},{"id":"v","value":{"of":"$ref:a"}},{"id":"b","tool":"t","arguments":{"n":"$ref:v.of.n"}}]}}],"output":{"n":"$ref:l.b.n"}}`,
 		"scopes":        `{"steps":[` + strings.Join(scopes, ",") + `],"output":{"last":"$ref:s999"}}`,
 	}
 }
@@ -188,7 +221,7 @@ func TestWhatARunHoldsIsFlat(t *testing.T) {
 // records where it is larger: whoever let go of what, it is the same.
 func TestACollectedListIsKept(t *testing.T) {
 	body := `{"steps":[{"id":"l","tool":"t","repeat":{"max":%d,"collect":true}}],"output_steps":["l"]}`
-	few := feed(t, fmt.Sprintf(body, 12), 20<<10, false, func(x *fed) { machine.LetGo(x.m, 0, never) })
+	few := feed(t, fmt.Sprintf(body, 12), 20<<10, false, func(x *fed) { machine.LetGo(x.m, 0, never, unlisted) })
 	require.Zero(t, machine.Away(few.m), "the list has less than 256 KiB")
 	var list []json.RawMessage
 	require.NoError(t, json.Unmarshal(few.m.Value(0), &list))
@@ -212,7 +245,7 @@ func TestRecordsAreAppliedOnceAllIsThere(t *testing.T) {
 	for n := range 5 {
 		record(fmt.Sprintf("l/=%d", n), uint64(10+n))
 	}
-	machine.LetGo(m, 0, never)
+	machine.LetGo(m, 0, never, unlisted)
 	require.Len(t, machine.MissingOf(m, nil), 4, "all but the last, to which the next refers")
 	require.Equal(t, int64(4*len(`{"n":10}`)), machine.Away(m))
 	require.False(t, machine.Recalls(m))
@@ -243,4 +276,102 @@ func TestRecordsAreAppliedOnceAllIsThere(t *testing.T) {
 	require.Equal(t, `{"n":20}`, string(m.Origin(e.Dispatch[0].Call).Last.Value))
 	require.Zero(t, machine.Away(m))
 	require.NotZero(t, m.NextDeadline())
+}
+
+// roundsFed is an agent whose rounds run calls that return something of some bytes.
+type roundsFed struct {
+	t         testing.TB
+	m         *machine.Run
+	seq       uint64
+	e         machine.Effects
+	letGo     func(m *machine.Run)
+	templates map[string]*plan.Template
+	contracts map[string]*tool.Contract
+}
+
+func feedRounds(t testing.TB, letGo func(m *machine.Run)) *roundsFed {
+	x := &roundsFed{
+		t: t, letGo: letGo, templates: map[string]*plan.Template{"agent": {Name: "agent", Agent: &plan.Agent{Planner: "planner", MaxRounds: 400}}},
+		contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}, "planner": {MaxAttempts: 1}},
+	}
+	p, report := plan.ParseLimited([]byte(`{"steps":[{"id":"a","tool":"agent"}]}`), nil, plan.Limits{Templates: x.templates})
+	require.NotNil(t, p, "%v", report.Problems)
+	x.m = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: x.contracts})
+	x.m.Begin(&x.e)
+	return x
+}
+
+func (x *roundsFed) apply(rec machine.Record) {
+	x.e.Reset()
+	x.seq++
+	rec.Seq, rec.Time = x.seq, epoch
+	x.m.Apply(rec, epoch, &x.e)
+	x.letGo(x.m)
+}
+
+// returns records what a call has returned.
+func (x *roundsFed) returns(token string, value []byte) {
+	c, there := x.m.Find(token)
+	require.True(x.t, there, token)
+	x.apply(machine.Record{Result: &machine.Result{Call: c, Attempt: 1, Body: value}})
+}
+
+// round records what a planner has answered, after those who wait for earlier rounds have got them.
+func (x *roundsFed) round(n int, body string, earlier ...machine.Earlier) {
+	x.returns(fmt.Sprintf("a/=%d/=plan", n), filled(5<<10))
+	p, report := plan.ParseLimited([]byte(body), nil, plan.Limits{Templates: x.templates, Language2: true})
+	require.NotNil(x.t, p, "%v", report.Problems)
+	d := &machine.Round{Scope: fmt.Sprintf("a/=%d", n), Contracts: x.contracts, Plan: p, Earlier: earlier}
+	for _, res := range machine.MissingOf(x.m, d) {
+		machine.GiveBack(x.m, res, []byte(`{"n":`+strings.TrimSuffix(strings.TrimPrefix(x.m.Token(res.Call), "a/="), "/x")+`}`))
+	}
+	x.apply(machine.Record{Round: d})
+}
+
+// TestRoundsAreLetGoOf: of an agent of many rounds the last are in memory, and what the last one refers to.
+func TestRoundsAreLetGoOf(t *testing.T) {
+	const rounds, calls, size = 300, 8, 5 << 10
+	held := func(letGo func(m *machine.Run)) (most int64) {
+		before := inMemory()
+		x := feedRounds(t, letGo)
+		for n := range rounds {
+			var steps []string
+			for i := range calls {
+				steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"t"}`, i))
+			}
+			x.round(n, `{"steps":[`+strings.Join(steps, ",")+`]}`)
+			for i := range calls {
+				x.returns(fmt.Sprintf("a/=%d/s%d", n, i), filled(size))
+			}
+			if n%20 == 19 {
+				most = max(most, inMemory()-before)
+			}
+		}
+		runtime.KeepAlive(x)
+		return most
+	}
+	few := held(func(m *machine.Run) { machine.LetGo(m, 1<<20, never, unlisted) })
+	all := held(func(*machine.Run) {})
+	whole := held(func(m *machine.Run) {
+		machine.LetGo(m, 1<<20, func(machine.Call, machine.Call) bool { return true }, unlisted)
+	})
+	t.Logf("of %d KiB that were returned, %d KiB are in memory at most, %d where nothing is let go of, %d where requests are whole", rounds*(calls+1)*size>>10, few>>10, all>>10, whole>>10)
+	require.Less(t, few, int64(rounds*(calls+1)*size/2))
+	require.Greater(t, all, int64(rounds*(calls+1)*size))
+	require.Greater(t, whole, int64(rounds*(calls+1)*size), "what each request has in it stays")
+}
+
+// TestARoundKeepsWhatItRefersTo: what a round was given back of an earlier one stays until the round is over, for it may be
+// derived from later.
+func TestARoundKeepsWhatItRefersTo(t *testing.T) {
+	x := feedRounds(t, func(m *machine.Run) { machine.LetGo(m, 0, never, unlisted) })
+	for n := range 6 {
+		x.round(n, `{"steps":[{"id":"x","tool":"t"}]}`)
+		x.returns(fmt.Sprintf("a/=%d/x", n), fmt.Appendf(nil, `{"n":%d}`, n))
+	}
+	require.NotZero(t, machine.Away(x.m))
+	x.round(6, `{"steps":[{"id":"r0","tool":"r0"},{"id":"w","tool":"t"},{"id":"v","value":["$ref:r0.x.n","$ref:w.n"]}],"output":"$ref:v"}`, machine.Earlier{Step: "r0", Round: 0, IDs: []string{"x"}})
+	x.returns("a/=6/w", []byte(`{"n":7}`))
+	require.True(t, x.m.Finished())
+	require.Equal(t, `[0,7]`, string(x.m.Value(0)))
 }

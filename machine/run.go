@@ -213,6 +213,7 @@ func (r *Run) reset() {
 	r.deadline, r.stop, r.expiring, r.uncounted = r.start.Submitted.Add(p.Timeout), nil, false, 0
 	r.deadlines, r.early, r.entries, r.rooms, r.seq, r.values = nil, nil, nil, nil, 0, values{effort: atOnce.run}
 	r.questions, r.withheld = questions{}, nil
+	r.kept.derived, r.kept.underived = 0, 0
 	r.lastTime, r.begun, r.finished = r.start.Started, false, false
 	r.scopes.reset()
 	r.contracts = r.contracts[:r.submitted]

@@ -29,7 +29,7 @@ func (r *Run) shaped(out *Effects) bool {
 
 // derived works out what a scope comes to; nil where that lies in blobs, or is too large to be derived.
 func (sc *scope) derived(r *Run) *Result {
-	x := &Result{Call: sc.of, Attempt: 1, ByOwner: true}
+	x := &Result{Call: sc.of, Attempt: 1, ByOwner: true, Derived: true}
 	if sc.iteration > 0 {
 		return r.loopAround(sc).result(r, x)
 	}

@@ -225,7 +225,7 @@ func (t *tree) before(a, b int) int {
 // is true the shell has to make it, of the arguments of the scope's composite.
 func (t *tree) Input(step int) (value []byte, away bool) {
 	in := t.scopeOf(step).input
-	return in.value, in.away
+	return in.value, in.away || in.gone
 }
 
 // Elements tells, before Expand, the list of a for_each step that is a composite: its items' inputs are made of them.

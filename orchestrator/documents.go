@@ -228,9 +228,6 @@ func (d *documents) items(r *run, i int, st *outcome.Step, now time.Time) {
 	}
 }
 
-// maxOutcome bounds, in bytes, the results that one outcome may hold.
-const maxOutcome = 56 << 20
-
 func (d *documents) outcome(ctx context.Context, r *run) *outcome.Outcome {
 	total := int64(0)
 	var left []outcome.StepError
@@ -438,6 +435,13 @@ type nothings struct {
 func (n *nothings) scope(p *plan.Plan, of machine.Numbers, place string) {
 	m := n.run.machine
 	input, away := m.Input(of.First())
+	if machine.InputLetGo(m, of.First()) && slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.TakesInput }) {
+		in := n.run.inputs(m.Composite(of.First()))
+		in.resolver = nil
+		if value, err := n.past.values.arguments(n.past.ctx, &in); err == nil {
+			input, away = value, false
+		}
+	}
 	resolver := p.NewResolver().Fates(func(step int) plan.Fate { return n.run.fate(of.Of(step)) })
 	resolver.Input(func() ([]byte, bool) { return input, input != nil })
 	for i := range p.Steps {
@@ -496,6 +500,9 @@ func (n *nothings) step(resolver *plan.Resolver, s *plan.Step, c machine.Call, o
 		n.tell(c, i, place, "", resolver.Nothing(i, nil, result))
 	}
 	list := n.run.lists[c.Step]
+	if _, spread := n.run.machine.Items(c.Step); spread {
+		list = n.past.values.listed(n.past.ctx, n.run, c.Step)
+	}
 	if s.Value && s.ForEach != nil {
 		list, _ = resolver.Items(i, result) // nobody keeps it
 	}

@@ -281,7 +281,7 @@ const letGoFrom = 1 << 20
 func (dr *driver) letGo(r *run) {
 	machine.LetGo(r.machine, dr.letGoFrom, func(of, planner machine.Call) bool {
 		return r.agents != nil && dr.dispatcher.agentry.sendsWhole(r, of, planner)
-	})
+	}, func(step int) { delete(r.lists, step) })
 }
 
 // recall reads all again that the machine has let go of, where it is to compute its state anew.
@@ -291,7 +291,7 @@ func (dr *driver) recall(r *run) {
 	}
 	r.recalling = true
 	dr.evaluator.readAgain(r, machine.MissingOf(r.machine, nil), func() {
-		r.recalling = false
+		r.recalling, r.derivable = false, nil
 		now := dr.times.of(r)
 		dr.effects.Reset()
 		machine.Recall(r.machine, now, &dr.effects)

@@ -22,6 +22,7 @@ type evaluator struct {
 	values  *values
 	memory  *memory
 	agentry *agentry
+	over    func(*run) // is told of a run that another owner has finished and purged
 }
 
 // condition evaluates the condition of a step whose dependencies are over.
@@ -220,49 +221,6 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 	})
 }
 
-// list returns the results of all iterations of a loop.
-func (x *reader) list() ([]byte, *fault.Error) {
-	all := []byte("[")
-	for n := range x.in.values {
-		value, _ := x.result(n)
-		if len(all)+len(value) > maxOutcome {
-			return nil, fault.New(fault.TooLarge, "the results of the iterations have more than %d bytes together", maxOutcome).
-				WithHint("return less in each, or leave out \"collect\": then only the last is kept")
-		}
-		if n > 0 {
-			all = append(all, ',')
-		}
-		all = append(all, value...)
-	}
-	return append(all, ']'), nil
-}
-
-// unshaped are the inputs of the output of a composite, or of the plan. Those of a loop are the results of its iterations.
-func (r *run) unshaped(of machine.Call) (in inputs, isLoop bool) {
-	in.plan, in.numbers = r.machine.Scope(0)
-	if of.Step != machine.ThePlan && r.step(of.Step).Repeat != nil {
-		for _, each := range r.machine.Inside(of) {
-			in.deps = append(in.deps, len(in.deps))
-			in.values = append(in.values, r.source(each.First()))
-		}
-		return in, true
-	}
-	if of.Step != machine.ThePlan {
-		for p, numbers := range r.machine.Inside(of) {
-			in.plan, in.numbers = p, numbers // the last of them
-		}
-	}
-	in.deps = in.plan.Output.Waits
-	if in.plan.Output.TakesInput {
-		in.takeInput(r)
-	}
-	in.read(r)
-	for _, step := range in.deps {
-		in.name(r, step)
-	}
-	return in, false
-}
-
 // tell creates the record of what something of a step came to. Whose record is first counts.
 func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte) {
 	if x.ctx.Err() != nil {
@@ -277,8 +235,7 @@ func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte
 }
 
 // readAgain gives back to the machine of a run what it has let go of, beside the loop, and then goes on; until then the
-// records of the run wait. One whose record is gone has been finished by another owner: until the sweep finds that out, it
-// is tried again.
+// records of the run wait. Where a record is gone because another owner has finished the run, it is over.
 func (ev *evaluator) readAgain(r *run, missing []*machine.Result, then func()) {
 	sources, size := make([]source, len(missing)), int64(0)
 	for i, res := range missing {
@@ -291,9 +248,13 @@ func (ev *evaluator) readAgain(r *run, missing []*machine.Result, then func()) {
 		for i := 0; i < len(sources) && err == nil; i++ {
 			all[i], err = ev.values.read(ctx, &sources[i])
 		}
+		purged := err != nil && ev.purged(ctx, r.id, r.generation)
 		ev.post(func() {
 			switch {
 			case r.phase != running || ctx.Err() != nil:
+				return
+			case purged:
+				ev.over(r)
 				return
 			case err != nil:
 				ev.log.Warn("what a run has returned can't be read again: trying again", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)
@@ -310,4 +271,13 @@ func (ev *evaluator) readAgain(r *run, missing []*machine.Result, then func()) {
 			then()
 		})
 	})
+}
+
+// purged reports whether a run's plan is not there any more.
+func (ev *evaluator) purged(ctx context.Context, id subjects.Run, generation uint64) bool {
+	e, err := ev.store.Read(ctx, subjects.PlanRecord(id, ev.store.Shards()))
+	if err != nil {
+		return fault.CodeOf(err) == fault.NotFound
+	}
+	return e.Seq != generation
 }

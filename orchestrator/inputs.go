@@ -21,7 +21,9 @@ type inputs struct {
 	does     *plan.Step      // what is done: of an iteration another than its loop
 	resolver *plan.Resolver  // of the plan; nil where it would be used off the loop
 	call     machine.Call
-	item     []byte // the element of the list, for an item of a for_each step
+	item     []byte  // the element of the list, for an item of a for_each step
+	list     *inputs // of which that is to be read again, where its list was let go of; nil where it is here
+	at       int     // in the list
 	schema   *tool.Schema
 	hasRefs  bool
 	deps     []int    // of the step, in the plan, sorted; nil where nothing refers to them
@@ -44,6 +46,7 @@ type source struct {
 	blob  *outcome.Handle // or in a blob,
 	text  bool            // whose content is plain text
 	away  *recorded       // or to be read from its record again,
+	again *derivedAgain   // or to be derived again,
 	items []source        // or put together from the results of items,
 	fault *fault.Error    // one of which may have failed
 	list  bool            // items is meant, though it may be empty
@@ -56,7 +59,61 @@ type recorded struct {
 	size    int64
 }
 
-func (s *source) missing() bool { return s.value == nil && s.blob == nil && s.away == nil && !s.list }
+// derivedAgain is what a step came to that calls no worker: the machine has let go of it, and it follows from what others
+// came to, as it did before.
+type derivedAgain struct {
+	name    string // no other value has it
+	in      inputs
+	what    derivation
+	lenient bool
+	size    int64
+}
+
+type derivation uint8
+
+const (
+	aValue derivation = iota
+	anOutput
+	aList
+)
+
+// mostDerivable bounds how much is kept of how values are derived again. One may be made of many others.
+const mostDerivable = 1024
+
+// derivable returns where the result of a value or a composite comes from that was let go of.
+func derivable(r *run, res *machine.Result) source {
+	if x := r.derivable[res.Call]; x != nil {
+		return source{again: x}
+	}
+	x, s := &derivedAgain{name: r.attempt(res.Call, 1).Key(), size: res.Size}, r.step(res.Call.Step)
+	switch {
+	case s.Value:
+		x.in = r.unread(res.Call)
+		x.in.gather(r)
+	case s.Repeat != nil && !s.Repeat.Collect:
+		last := source{}
+		for _, each := range r.machine.Inside(res.Call) {
+			last = r.source(each.First())
+		}
+		return last
+	default:
+		x.what, x.lenient = anOutput, r.machine.Lenient(res.Call)
+		var isLoop bool
+		if x.in, isLoop = r.unshaped(res.Call); isLoop {
+			x.what = aList
+		}
+	}
+	x.in.resolver = nil // that of a run is for one goroutine
+	if r.derivable == nil || len(r.derivable) >= mostDerivable {
+		r.derivable = map[machine.Call]*derivedAgain{}
+	}
+	r.derivable[res.Call] = x
+	return source{again: x}
+}
+
+func (s *source) missing() bool {
+	return s.value == nil && s.blob == nil && s.away == nil && s.again == nil && !s.list
+}
 
 // inputs gathers what a call's arguments are made of. Those of a call in a round of an agent were made before.
 func (r *run) inputs(c machine.Call) inputs {
@@ -82,6 +139,9 @@ func asWritten(r *run, c machine.Call) inputs {
 	return in
 }
 
+// mostResolvers bounds those of scopes that are kept: of a loop that enters ten thousand, few are looked from again.
+const mostResolvers = 64
+
 // resolverOf returns the resolver of a scope, for the loop: it builds nothing large.
 func (r *run) resolverOf(p *plan.Plan, of machine.Numbers) *plan.Resolver {
 	if p == r.plan {
@@ -95,7 +155,7 @@ func (r *run) resolverOf(p *plan.Plan, of machine.Numbers) *plan.Resolver {
 			value, _ := r.machine.Input(first)
 			return value, value != nil
 		})
-		if r.resolvers == nil {
+		if r.resolvers == nil || len(r.resolvers) >= mostResolvers {
 			r.resolvers = map[int]scopeResolver{}
 		}
 		r.resolvers[first] = x
@@ -114,8 +174,26 @@ func (r *run) unread(c machine.Call) inputs {
 	o := r.machine.Origin(c)
 	in := inputs{plan: o.Plan, step: o.Step, numbers: o.Numbers, does: r.step(c.Step), call: c, iteration: max(o.Iteration, 0), last: sourceOf(r, o.Last)}
 	if o.Of.Item > 0 {
-		in.item = r.lists[o.Of.Step][o.Of.Item-1]
+		in.takeItem(r, o.Of)
 	}
+	return in
+}
+
+// takeItem takes the element of a list that a call is for.
+func (in *inputs) takeItem(r *run, of machine.Call) {
+	if list, here := r.lists[of.Step]; here {
+		in.item = list[of.Item-1]
+		return
+	}
+	list := listOf(r, of.Step)
+	in.list, in.at, in.apart = &list, of.Item-1, list.apart
+}
+
+// listOf gathers what the list of a for_each step is made of.
+func listOf(r *run, step int) inputs {
+	in := r.unread(machine.Call{Step: step})
+	in.gather(r)
+	in.resolver = nil
 	return in
 }
 
@@ -192,7 +270,7 @@ func (s *source) inBlobs() bool {
 
 // apart reports whether something of a value has to be read first.
 func (s *source) apart() bool {
-	return s.blob != nil || s.away != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.apart() })
+	return s.blob != nil || s.away != nil || s.again != nil || slices.ContainsFunc(s.items, func(x source) bool { return x.apart() })
 }
 
 // source returns where the value of a step comes from: missing where it did not succeed.
@@ -229,6 +307,8 @@ func sourceOf(r *run, res *machine.Result) source {
 		return source{}
 	case res.Error != nil:
 		return source{fault: res.Error}
+	case res.Away && res.Derived:
+		return derivable(r, res)
 	case res.Away:
 		return source{away: &recorded{r.attempt(res.Call, res.Attempt), res.Size}}
 	}
@@ -254,6 +334,32 @@ func (s *source) entries() ([]byte, *fault.Error) {
 	return plan.Entries(list)
 }
 
+// unshaped are the inputs of the output of a composite, or of the plan. Those of a loop are the results of its iterations.
+func (r *run) unshaped(of machine.Call) (in inputs, isLoop bool) {
+	in.plan, in.numbers = r.machine.Scope(0)
+	if of.Step != machine.ThePlan && r.step(of.Step).Repeat != nil {
+		for _, each := range r.machine.Inside(of) {
+			in.deps = append(in.deps, len(in.deps))
+			in.values = append(in.values, r.source(each.First()))
+		}
+		return in, true
+	}
+	if of.Step != machine.ThePlan {
+		for p, numbers := range r.machine.Inside(of) {
+			in.plan, in.numbers = p, numbers // the last of them
+		}
+	}
+	in.deps = in.plan.Output.Waits
+	if in.plan.Output.TakesInput {
+		in.takeInput(r)
+	}
+	in.read(r)
+	for _, step := range in.deps {
+		in.name(r, step)
+	}
+	return in, false
+}
+
 // maxExplained is the most places of which an error says where their values came from.
 const maxExplained = 3
 
@@ -276,6 +382,9 @@ func (s *source) size() (n int64) {
 	}
 	if s.away != nil {
 		n += s.away.size
+	}
+	if s.again != nil {
+		n += s.again.size
 	}
 	for i := range s.items {
 		n += s.items[i].size() + 40 // with what stands around it

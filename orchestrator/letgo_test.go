@@ -3,14 +3,19 @@ package orchestrator_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // TestALoopThatLetsGo: what iterations returned nobody holds that are behind; whoever looks at the run, while it goes on or
@@ -18,12 +23,20 @@ import (
 func TestALoopThatLetsGo(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	text := strings.Repeat("x", 20<<10)
-	r := s.submit(fmt.Sprintf(`{"steps":[
+	plan := func(text string) string {
+		return fmt.Sprintf(`{"steps":[
 		{"id":"l","tool":"echo","arguments":{"n":"$index","text":%[1]q,"last":"$last.n"},"repeat":{"max":150}},
-		{"id":"m","arguments":{"n":"$ref:l.n"},"repeat":{"max":40},"plan":{"steps":[{"id":"a","tool":"echo","arguments":{"n":"$input.n","text":%[1]q}},
-			{"id":"b","tool":"echo","arguments":{"a":"$ref:a"}},{"id":"e","for_each":{"in":[1,2]},"tool":"echo","arguments":{"i":"$ref:item","a":"$ref:a.n"}}],"output":{"n":"$ref:b.a.n"}}},
-		{"id":"g","tool":"gate","arguments":{"n":"$ref:m.n"}}],"output_steps":["g"]}`, text), "lets-go")
+		{"id":"m","arguments":{"n":"$ref:l.n","text":"$ref:l.text"},"repeat":{"max":40},"plan":{"steps":[
+			{"id":"a","tool":"echo","arguments":{"n":"$input.n","text":"$input.text","list":[{"k":1},{"k":2}]}},
+			{"id":"b","tool":"echo","arguments":{"a":"$ref:a"}},
+			{"id":"e","for_each":{"in":"$ref:a.list"},"tool":"echo","arguments":{"i":"$ref:item.k","a":"$ref:a.n","none":"$ref:item.none"}},
+			{"id":"v","value":{"is":"$ref:a.text"}},
+			{"id":"w","tool":"echo","arguments":{"none":"$input.none","nor":"$ref:b.none"}}],"output":{"n":"$ref:b.a.n","v":"$ref:v","in":"$input.n"}}},
+		{"id":"c","tool":"echo","arguments":{"n":"$index","text":%[1]q},"repeat":{"max":20,"collect":true}},
+		{"id":"g","tool":"gate","arguments":{"n":"$ref:m.n","c":"$ref:c[3].n"},"depends_on":["l","m"]}],"output_steps":["g"]}`, text)
+	}
+	text := strings.Repeat("x", 20<<10)
+	r := s.submit(plan(text), "lets-go")
 	check := func(doc *outcome.Run) {
 		t.Helper()
 		require.Len(t, doc.Steps[0].Steps, 150)
@@ -36,11 +49,16 @@ func TestALoopThatLetsGo(t *testing.T) {
 		}
 		require.Len(t, doc.Steps[1].Steps, 40)
 		for _, st := range doc.Steps[1].Steps {
-			a := fmt.Sprintf(`{"n":149,"text":%q}`, text)
-			require.Equal(t, `{"n":149}`, string(st.Result))
+			a := fmt.Sprintf(`{"n":149,"text":%q,"list":[{"k":1},{"k":2}]}`, text)
+			require.Equal(t, fmt.Sprintf(`{"n":149,"v":{"is":%q},"in":149}`, text), string(st.Result))
 			require.Equal(t, a, string(st.Steps[0].Result))
 			require.Equal(t, `{"a":`+a+`}`, string(st.Steps[1].Result))
-			require.JSONEq(t, `[{"index":0,"status":"ok","data":{"i":1,"a":149}},{"index":1,"status":"ok","data":{"i":2,"a":149}}]`, string(st.Steps[2].Result))
+			require.JSONEq(t, `[{"index":0,"status":"ok","data":{"i":1,"a":149,"none":null}},{"index":1,"status":"ok","data":{"i":2,"a":149,"none":null}}]`, string(st.Steps[2].Result))
+			require.Equal(t, fmt.Sprintf(`{"is":%q}`, text), string(st.Steps[3].Result))
+			require.Equal(t, `{"none":null,"nor":null}`, string(st.Steps[4].Result))
+		}
+		for i, st := range doc.Steps[2].Steps {
+			require.Equal(t, fmt.Sprintf(`{"n":%d,"text":%q}`, i, text), string(st.Result))
 		}
 	}
 	s.reaches(r, "g")
@@ -49,14 +67,23 @@ func TestALoopThatLetsGo(t *testing.T) {
 	check(doc)
 	s.orchestrator()
 	s.leave()
-	doc, err = s.client.Get(ctx(t), "lets-go")
-	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		doc, err = s.client.Get(ctx(t), "lets-go")
+		return err == nil
+	}, patience, 50*time.Millisecond, "the next owner has it")
 	check(doc)
 	close(s.tools.gate)
 	o := s.wait(r)
-	require.JSONEq(t, `{"n":149}`, result(t, o, "g"))
-	require.Empty(t, o.Warnings)
-	check(s.history("default", "lets-go"))
+	require.JSONEq(t, `{"n":149,"c":3}`, result(t, o, "g"))
+	doc = s.history("default", "lets-go")
+	check(doc)
+
+	small := s.submit(plan("x"), "holds-all") // which holds less than is looked at
+	<-s.tools.begun
+	require.Equal(t, s.wait(small).Warnings, o.Warnings)
+	require.Len(t, o.Warnings, 3)
+	require.NotEmpty(t, doc.Steps[1].Steps[7].Steps[2].List)
+	require.Equal(t, s.history("default", "holds-all").Steps[1].Steps[7].Steps[2].List, doc.Steps[1].Steps[7].Steps[2].List)
 }
 
 // TestRoundsOfLongAgo: what a round refers to was let go of, and is read again before the round begins: what follows from
@@ -105,6 +132,37 @@ func TestRoundsOfLongAgo(t *testing.T) {
 	}
 }
 
+// TestARunThatIsPurgedWhileItReadsAgain: what a round refers to is gone, since another owner has finished the run; this one
+// lets go of it.
+func TestARunThatIsPurgedWhileItReadsAgain(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *orchestrator.Config) { c.SweepEvery = time.Hour })
+	const rounds = 40
+	var answers []string
+	for range rounds {
+		answers = append(answers, fmt.Sprintf(`{"steps":[{"id":"x","tool":"echo","arguments":{"n":1,"text":%q}}]}`, strings.Repeat("y", 60<<10)))
+	}
+	answers = append(answers, `{"steps":[{"id":"v","tool":"echo","arguments":{"n":"$ref:r2.x.n"}}]}`, `{"output":1}`)
+	x := s.playsAs("planner", patient, answers...)
+	var r *client.Run
+	submitted, purged := make(chan struct{}), make(chan struct{})
+	x.before = func(round int) {
+		if round == rounds {
+			<-submitted
+			assert.NoError(t, s.store.Ledger.PurgeRun(ctx(t), subjects.NewRun("default", "purged"), r.Generation()))
+			close(purged)
+		}
+	}
+	s.agent("long", "", `{"planner":{"tool":"planner","mode":"plan"},"max_rounds":100,"tools":["echo"]}`)
+	r = s.submit(`{"steps":[{"id":"a","tool":"long"}]}`, "purged")
+	close(submitted)
+	<-purged
+	require.Eventually(t, func() bool {
+		_, err := s.client.Get(ctx(t), "purged")
+		return fault.CodeOf(err) == fault.NotFound
+	}, time.Minute, 50*time.Millisecond)
+}
+
 // reaches waits until a run has begun a step that waits for its gate.
 func (s *system) reaches(r *client.Run, step string) {
 	s.t.Helper()
@@ -121,5 +179,28 @@ func (s *system) reaches(r *client.Run, step string) {
 		require.Fail(s.t, "the run is over", "%.2000s", o.JSON())
 	case <-time.After(patience):
 		require.Fail(s.t, "the run did not come that far")
+	}
+}
+
+// BenchmarkWhatALoopHolds runs a loop of many iterations that return 20 KiB each, and reports what lies in memory of this
+// process at its end beyond what lay there before, the embedded server's share included.
+func BenchmarkWhatALoopHolds(b *testing.B) {
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc) / (1 << 20)
+	}
+	s := start(b)
+	plan := `{"steps":[{"id":"l","tool":"echo","arguments":{"n":"$index","text":%q},"repeat":{"max":%d}},{"id":"g","tool":"gate","depends_on":["l"]}],"output_steps":["g"]}`
+	for n := range b.N {
+		before := heap()
+		r := s.submit(fmt.Sprintf(plan, strings.Repeat("x", 20<<10), 9990), fmt.Sprint("loop-", n))
+		<-s.tools.begun
+		b.ReportMetric(heap()-before, "MiB")
+		s.tools.gate <- struct{}{}
+		ended := time.Now()
+		require.Equal(b, outcome.Succeeded, s.wait(r).Status)
+		b.ReportMetric(time.Since(ended).Seconds(), "s-to-end")
 	}
 }

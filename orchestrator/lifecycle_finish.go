@@ -14,6 +14,7 @@ import (
 // view is the run as it is now, for a job: what the loop forgets or works out meanwhile, it doesn't share.
 func (r *run) view() *run {
 	v := *r
+	v.derivable = nil
 	if r.machine != nil {
 		v.machine = r.machine.View()
 	}

@@ -28,7 +28,7 @@ type loop struct {
 	reconciler  *reconciler
 }
 
-// newLoop builds its parts from the bottom up: each knows those before it. Five functions tell those above.
+// newLoop builds its parts from the bottom up: each knows those before it. Six functions tell those above.
 func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *shared) *loop {
 	e := newEnv(ctx, p, store)
 	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e, cache: in.cache}, announcer: newAnnouncer(e)}
@@ -63,6 +63,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,
 		decider: l.decider, reaper: l.reaper, reads: readsAtMost,
 	}
+	l.driver.evaluator.over = l.reconciler.over
 	l.driver.finish, l.reaper.forget, suspects.compare = l.lifecycle.finish, l.lifecycle.forget, l.reconciler.compare
 	l.partitions.alone = l.reconciler.alone
 	l.dispatcher.outgoing.over = func() { l.post(l.partitions.sent) }

@@ -155,7 +155,7 @@ func (d *documents) calls(ctx context.Context, r *run, i int, st *outcome.Step, 
 	_, expanded := r.machine.Items(i)
 	switch {
 	case expanded:
-		st.List = listDigest(r.lists[i])
+		st.List = listDigest(d.values.listed(ctx, r, i))
 	case st.Status != outcome.StepSucceeded || st.Reused:
 		st.List, st.Items = r.unreached(i, st.Status)
 	}
@@ -167,7 +167,7 @@ func (d *documents) calls(ctx context.Context, r *run, i int, st *outcome.Step, 
 		}
 		if alone && x.Status == outcome.StepSucceeded {
 			s := sourceOf(r, r.machine.Result(c))
-			if x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil; s.away != nil {
+			if x.Result, x.Blob, x.Text = s.value, s.blob, s.text && s.blob != nil; s.blob == nil && s.apart() {
 				x.Result, _ = d.values.read(ctx, &s)
 			}
 		}

@@ -103,9 +103,10 @@ type progress struct {
 	changes *changes // of a run that is amended
 	agents  *agentsOf
 
-	busy      bool    // a job fetches what the next record needs
-	recalling bool    // a job reads what the machine has let go of and needs again
-	parked    []entry // records that wait for a phase or a blob, in ledger order
+	derivable map[machine.Call]*derivedAgain // what was let go of and is derived again, as far as somebody asked
+	busy      bool                           // a job fetches what the next record needs
+	recalling bool                           // a job reads what the machine has let go of and needs again
+	parked    []entry                        // records that wait for a phase or a blob, in ledger order
 }
 
 // agentsOf is what an owner has of the agents of a run.

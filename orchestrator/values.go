@@ -16,6 +16,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// maxOutcome bounds, in bytes, the results that one outcome may hold.
+const maxOutcome = 56 << 20
+
 // blobCache keeps large values that several steps may refer to. Blobs never change under their name.
 type blobCache struct {
 	mu    sync.Mutex
@@ -158,6 +161,47 @@ func (v *values) again(ctx context.Context, of *recorded) ([]byte, *fault.Error)
 	}
 }
 
+// derive derives a value again.
+func (v *values) derive(ctx context.Context, of *derivedAgain) (value []byte, err *fault.Error) {
+	if data, ok := v.cache.get(of.name); ok {
+		return data, nil
+	}
+	x := reader{values: v, ctx: ctx, in: &of.in}
+	switch of.what {
+	case aValue:
+		effort := plan.FullEffort
+		value, err = x.resolver().Derive(of.in.step, of.size, &effort, x.result)
+	case anOutput:
+		value, err = x.resolver().Limit(maxOutcome).Output(of.lenient, x.result)
+	case aList:
+		value, err = x.list()
+	}
+	if x.err != nil {
+		return nil, x.err
+	}
+	if err == nil {
+		v.cache.put(of.name, value)
+	}
+	return value, err
+}
+
+// list returns the results of all iterations of a loop.
+func (x *reader) list() ([]byte, *fault.Error) {
+	all := []byte("[")
+	for n := range x.in.values {
+		value, _ := x.result(n)
+		if len(all)+len(value) > maxOutcome {
+			return nil, fault.New(fault.TooLarge, "the results of the iterations have more than %d bytes together", maxOutcome).
+				WithHint("return less in each, or leave out \"collect\": then only the last is kept")
+		}
+		if n > 0 {
+			all = append(all, ',')
+		}
+		all = append(all, value...)
+	}
+	return append(all, ']'), nil
+}
+
 // unreadable is what a step fails with whose result lies in a blob that can't be read.
 func unreadable(err error) *fault.Error {
 	switch fault.CodeOf(err) {
@@ -177,6 +221,8 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 		return s.value, nil
 	case s.away != nil:
 		return v.again(ctx, s.away)
+	case s.again != nil:
+		return v.derive(ctx, s.again)
 	case !s.list:
 		return v.value(ctx, s.blob, s.text)
 	}
@@ -204,6 +250,15 @@ func (v *values) read(ctx context.Context, s *source) ([]byte, *fault.Error) {
 func (v *values) arguments(ctx context.Context, in *inputs) ([]byte, *fault.Error) {
 	if in.edited != nil {
 		return v.editedArguments(in)
+	}
+	if in.list != nil {
+		list, err := v.list(ctx, in.list)
+		if err != nil {
+			return nil, err
+		}
+		own := *in // others may share it
+		own.item, own.list = list[in.at], nil
+		in = &own
 	}
 	x := reader{values: v, ctx: ctx, in: in}
 	result, resolver := x.result, x.resolver()
@@ -323,4 +378,14 @@ func (v *values) list(ctx context.Context, in *inputs) ([][]byte, *fault.Error) 
 		return nil, x.err
 	}
 	return list, err
+}
+
+// listed returns the list of a for_each step that is over, which may have been let go of.
+func (v *values) listed(ctx context.Context, r *run, step int) [][]byte {
+	list, here := r.lists[step]
+	if !here {
+		in := listOf(r, step)
+		list, _ = v.list(ctx, &in)
+	}
+	return list
 }

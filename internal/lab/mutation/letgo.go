@@ -4,7 +4,7 @@ package mutation
 var ofLettingGo = []mutant{
 	{
 		"let-go-never", "a run holds what nobody refers to any more",
-		"machine/letgo.go", "	if k.bytes < max(least, k.next) ||", "	if least >= 0 ||", "./machine", "WhatARunHoldsIsFlat",
+		"machine/letgo.go", "	if k.bytes+k.derived < max(least, k.next) ||", "	if least >= 0 ||", "./machine", "WhatARunHoldsIsFlat",
 	},
 	{
 		"let-go-last", "a run lets go of what the next iteration refers to",
@@ -32,10 +32,26 @@ var ofLettingGo = []mutant{
 	},
 	{
 		"let-go-referred", "what a round refers to of earlier ones is let go of while it runs",
-		"machine/letgo.go", "	if g.referred[g.run.calls[i].Step] {", "	if false {", "./orchestrator", "RoundsOfLongAgo",
+		"machine/letgo.go", "	if g.referred[g.run.calls[i].Step] {", "	if false {", "./machine", "ARoundKeeps",
+	},
+	{
+		"let-go-purged", "a run whose records are gone is tried to be read for ever",
+		"orchestrator/evaluator.go", "			case purged:\n", "			case false:\n", "./orchestrator", "PurgedWhileItReadsAgain",
+	},
+	{
+		"let-go-input", "what is in a scope whose input was let go of counts as having none",
+		"machine/tree.go", "in.away || in.gone", "in.away", "./orchestrator", "ALoopThatLetsGo",
+	},
+	{
+		"let-go-whole", "a run lets go of what each request of an agent's planner has in it",
+		"machine/letgo.go", "|| g.whole(sc.of, Call{Step: a.of[0].first})", "", "./machine", "RoundsAreLetGoOf",
+	},
+	{
+		"let-go-derived", "what a composite came to is read from a record that it doesn't have",
+		"orchestrator/inputs.go", "	case res.Away && res.Derived:", "	case false:", "./orchestrator", "ALoopThatLetsGo",
 	},
 	{
 		"let-go-unwatched", "who looks at a run that goes on does not see what was let go of",
-		"orchestrator/api.go", "		complete(ctx)\n", "", "./orchestrator", "ALoopThatLetsGo",
+		"orchestrator/api.go", "		complete(ctx)\n", "		_ = complete\n", "./orchestrator", "ALoopThatLetsGo",
 	},
 }
