@@ -273,7 +273,7 @@ func (r *Run) cancelledError(i int) *fault.Error {
 		case sc.asksFor != nil && whyStopped(r, sc) != nil:
 			return whyStopped(r, sc)
 		case sc.round > 0 && agentAround(&r.tree, sc).whyCut(sc) != nil:
-			return agentAround(&r.tree, sc).whyCut(sc)
+			return cutCall(r, i, *agentAround(&r.tree, sc).whyCut(sc))
 		case sc.failure != nil:
 			return fault.New(fault.Cancelled, "Cancelled because step '%s' failed: %s", r.Token(sc.of), sc.failure.Message)
 		case s.Item > 0 && r.calls[s.Step].halted && !sc.outer.stopping:

@@ -26,6 +26,19 @@ func (a *rounds) whyCut(sc *scope) *fault.Error {
 	return nil
 }
 
+// cutCall is why a call is cancelled of a round that was cut short, and whether it may have happened: its planner decides whether
+// it is made again.
+func cutCall(r *Run, i int, why fault.Error) *fault.Error {
+	switch s := &r.calls[i]; {
+	case r.stepOf(i).Tool == "" || r.stepOf(i).Plan != nil || asksPlanner(r.scopeOf(i)):
+	case s.state.out(), s.state == cancelled && s.result != nil:
+		why.Hint = "it had been handed out to a worker, and may have happened all the same: look before it is made again"
+	default:
+		why.Hint = "no worker had been handed it: it has not happened"
+	}
+	return &why
+}
+
 // interrupt gives up what is out in the round that an agent is in; a planner's answer that is not decided yet means
 // nothing.
 func (a *rounds) interrupt(r *Run, i int, at time.Time, out *Effects) {

@@ -178,7 +178,10 @@ func TestAnAgentIsInterrupted(t *testing.T) {
 	for _, e := range o.Errors {
 		codes[e.Step] = e.Code
 		require.Contains(t, e.Message, "somebody interrupted the agent 'a'")
+		hint := map[string]string{"a/=0/g": "may have happened", "a/=0/late": "has not happened"}[e.Step]
+		require.Contains(t, e.Hint, hint, e.Step)
 	}
+	require.Regexp(t, `"id":"g".*may have happened.*"id":"late".*has not happened`, string(x.asked[1]["rounds"]))
 	require.Equal(t, map[string]fault.Code{"a/=0/g": fault.Cancelled, "a/=0/q": fault.Cancelled, "a/=0/late": fault.Cancelled, "a/=1/=plan": fault.Cancelled}, codes)
 	require.Contains(t, string(x.asked[1]["messages"]), `"id":"m1","mode":"interrupt"`)
 	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"cancelled"`)

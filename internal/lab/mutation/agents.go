@@ -43,6 +43,10 @@ var ofAgents = []mutant{
 		"agent/answer.go", "marshal(equalNumbers(v))", "marshal(v)", "./agent", "Scenarios",
 	},
 	{
+		"agent-cut-happened", "a planner is told that what a worker was at has not happened",
+		"machine/cut.go", "	case s.state.out(), s.state == cancelled && s.result != nil:", "	case s.state.out():", "./machine", "Scenarios/agents",
+	},
+	{
 		"answer-amid-words", "a plan that a planner speaks about is run",
 		"internal/jsonmend/jsonmend.go", "	case found == 1 && out.Flaw != None:", "	case false:", "./internal/jsonmend", "Flaws",
 	},
