@@ -2,12 +2,11 @@ package ui
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/ui/index"
 )
 
 // What a tool took, and came to, is told by the heads of the runs that are over: nobody has to have counted, and no document
@@ -45,21 +44,8 @@ type figures struct {
 	Now     time.Time `json:"now"`
 }
 
-// figures tells how long the tools of the query's tenant took, how often they were called, and how they failed, in the runs that
-// ended within some hours.
-func (l looking) figures(_ http.ResponseWriter, r *http.Request) (any, error) {
-	of, err := tenant(r)
-	if err != nil {
-		return nil, err
-	}
-	hours := figuresOf
-	if text := r.URL.Query().Get("hours"); text != "" {
-		if hours, err = strconv.Atoi(text); err != nil || hours < 1 || hours > figuresMost {
-			return nil, fault.New(fault.InvalidValue, "hours=%.20s", text).WithHint("1 to %d", figuresMost)
-		}
-	}
-	now := time.Now().UTC()
-	sums := l.lines.index().Figures(of, now.Add(-time.Duration(hours)*time.Hour))
+// figuresFrom makes them of sums over a tenant's runs.
+func figuresFrom(sums index.Figures, now time.Time) *figures {
 	out := &figures{Tools: []figure{}, Runs: sums.Runs, LeftOut: sums.LeftOut, Since: sums.Since.UTC(), Now: now}
 	minutes := max(1, now.Sub(sums.Since).Minutes())
 	for name, c := range sums.Tools {
@@ -70,5 +56,5 @@ func (l looking) figures(_ http.ResponseWriter, r *http.Request) (any, error) {
 		})
 	}
 	slices.SortFunc(out.Tools, func(a, b figure) int { return cmp.Or(b.Calls-a.Calls, cmp.Compare(a.Tool, b.Tool)) })
-	return out, nil
+	return out
 }

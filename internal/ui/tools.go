@@ -3,6 +3,7 @@ package ui
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/client"
@@ -39,6 +40,23 @@ func (l looking) tools(_ http.ResponseWriter, r *http.Request) (any, error) {
 		out.Demand, out.Unknown = nil, fault.As(err)
 	}
 	return out, nil
+}
+
+// figures tells how long the tools of the query's tenant took, how often they were called, and how they failed, in the runs that
+// ended within some hours.
+func (l looking) figures(_ http.ResponseWriter, r *http.Request) (any, error) {
+	of, err := tenant(r)
+	if err != nil {
+		return nil, err
+	}
+	hours := figuresOf
+	if text := r.URL.Query().Get("hours"); text != "" {
+		if hours, err = strconv.Atoi(text); err != nil || hours < 1 || hours > figuresMost {
+			return nil, fault.New(fault.InvalidValue, "hours=%.20s", text).WithHint("1 to %d", figuresMost)
+		}
+	}
+	now := time.Now().UTC()
+	return figuresFrom(l.lines.index().Figures(of, now.Add(-time.Duration(hours)*time.Hour)), now), nil
 }
 
 // letter is a dead letter without its arguments, with the key of its run.

@@ -135,11 +135,17 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	for len(l.read) <= round {
 		l.read = append(l.read, nil)
 	}
-	if l.read[round] == nil {
-		l.read[round] = l.Shelf.of(l, round)
-	}
 	if l.read[round] != nil {
 		return l.read[round], nil
+	}
+	var amendments []*wire.AmendedRound
+	for i := range l.Rounds[round].Amended {
+		amendments = append(amendments, l.Rounds[round].Amended[i].Round)
+	}
+	decided := l.Rounds[round].Record != nil
+	if x := l.Shelf.of(round, amendments); x != nil && decided {
+		l.read[round] = x
+		return x, nil
 	}
 	f, err := l.begin(round)
 	if err != nil {
@@ -157,7 +163,9 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 		x = amended(l, round, x, f)
 	}
 	l.read[round] = x
-	l.Shelf.put(l, round)
+	if decided {
+		l.Shelf.put(round, amendments, x)
+	}
 	return x, nil
 }
 

@@ -151,27 +151,19 @@ type kept struct {
 const manyCalls = 32
 
 // of returns what lies there of a round, with the amendments that it has; nil for nothing.
-func (s *Shelf) of(l *Loop, round int) *reading {
-	if s == nil || l.Rounds[round].Record == nil {
+func (s *Shelf) of(round int, amended []*wire.AmendedRound) *reading {
+	if s == nil {
 		return nil
 	}
-	if k := s.kept.Load(); k != nil && k.round == round && slices.Equal(k.amended, amendmentsOf(l, round)) {
+	if k := s.kept.Load(); k != nil && k.round == round && slices.Equal(k.amended, amended) {
 		return k.reading
 	}
 	return nil
 }
 
 // put puts what was read of a round there, if that is worth it.
-func (s *Shelf) put(l *Loop, round int) {
-	x := l.read[round]
-	if s != nil && l.Rounds[round].Record != nil && x.answer != nil && len(x.answer.Calls) >= manyCalls {
-		s.kept.Store(&kept{round, amendmentsOf(l, round), x})
+func (s *Shelf) put(round int, amended []*wire.AmendedRound, x *reading) {
+	if s != nil && x.answer != nil && len(x.answer.Calls) >= manyCalls {
+		s.kept.Store(&kept{round, amended, x})
 	}
-}
-
-func amendmentsOf(l *Loop, round int) (all []*wire.AmendedRound) {
-	for i := range l.Rounds[round].Amended {
-		all = append(all, l.Rounds[round].Amended[i].Round)
-	}
-	return all
 }

@@ -260,11 +260,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-shelf-amended", "who finds an answer read does not see what amendments of its round have added",
-		"orchestrator/agents/reading.go", " && slices.Equal(k.amended, amendmentsOf(l, round)) {", " {", "./orchestrator/agents", "LongAnswer",
+		"orchestrator/agents/reading.go", " && slices.Equal(k.amended, amended) {", " {", "./orchestrator/agents", "LongAnswer",
 	},
 	{
 		"agent-shelf-empty", "each gate of a long answer reads all of it anew",
-		"orchestrator/agents/loop.go", "	l.Shelf.put(l, round)\n", "", "./orchestrator/agents", "LongAnswer",
+		"orchestrator/agents/loop.go", "		l.Shelf.put(round, amendments, x)\n", "", "./orchestrator/agents", "LongAnswer",
 	},
 	{
 		"agent-free-none", "each call of a round looks at all the others",
