@@ -23,7 +23,7 @@ func (p valueReader) form(i int, m *members) {
 	if n := m[stepTool]; n != 0 {
 		p.invalid(p.below(at, n), p.bothHint(n, m), "a step calls a tool or is a value, and this one says both")
 	}
-	inlineReader{p.parser}.beside(i, m, stepValue)
+	inlineReader(p).beside(i, m, stepValue)
 	for _, field := range [...]int{stepArguments, stepTimeout, stepRetry, stepApproval, stepPlan, stepRepeat} {
 		if n := m[field]; n != 0 {
 			p.invalid(p.below(at, n), "leave it out: a value calls nothing, and what it is made of stands in it",

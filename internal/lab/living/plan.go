@@ -47,10 +47,9 @@ type Plan struct {
 	// Changes are those of each client.
 	Changes [Clients]Changes
 
-	run     string
-	loops   int // iterations of each loop
-	changes [Clients]Changes
-	opens   [Clients]int // after how many of its changes a client answers the gate
+	run   string
+	loops int          // iterations of each loop
+	opens [Clients]int // after how many of its changes a client answers the gate
 }
 
 // Changes are those of one client, in its order.
