@@ -115,7 +115,7 @@ func (w *nestWorld) resolver(
 func (w *nestWorld) arguments(m *machine.Run, c machine.Call) ([]byte, *fault.Error) {
 	o := m.Origin(c)
 	r, _, _, result := w.resolver(m, o.Numbers.First())
-	r.In(&nestTurn{w, o})
+	r.In(&nestTurn{w, m, o})
 	if o.Of.Item == 0 {
 		return r.Arguments(o.Step, result)
 	}
@@ -125,6 +125,7 @@ func (w *nestWorld) arguments(m *machine.Run, c machine.Call) ([]byte, *fault.Er
 // nestTurn is an iteration as its arguments see it.
 type nestTurn struct {
 	w *nestWorld
+	m *machine.Run
 	o machine.Origin
 }
 
@@ -132,11 +133,11 @@ func (x *nestTurn) Last() ([]byte, bool) {
 	switch last := x.o.Last; {
 	case last == nil:
 		return []byte("null"), true
-	case last.Handle == nil:
-		return last.Value, true
+	case last.Handle != nil || last.Away:
+		value := x.w.apart(x.m, last)
+		return value, value != nil
 	default:
-		value, ok := x.w.blobs[last.Handle.Name]
-		return value, ok
+		return last.Value, true
 	}
 }
 
@@ -150,7 +151,7 @@ func (w *nestWorld) until(m *machine.Run, c machine.Call) {
 	o := m.Origin(c)
 	o.Last = m.Result(c)
 	r, p, _, result := w.resolver(m, o.Numbers.First())
-	r.In(&nestTurn{w, o})
+	r.In(&nestTurn{w, m, o})
 	var item []byte
 	if o.Of.Item > 0 {
 		item = w.lists[m.Token(machine.Call{Step: o.Of.Step})][o.Of.Item-1]
