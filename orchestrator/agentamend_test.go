@@ -158,3 +158,20 @@ func TestAnApprovedRoundIsAmendedByApprovers(t *testing.T) {
 	s.tools.gate <- struct{}{}
 	require.JSONEq(t, `5`, result(t, s.wait(r), "a"))
 }
+
+// TestATemplateOfAnAgentIsNotAddedToThePlan: a template that only an agent of the run may call is unknown to the run's own
+// plan, which would send its call to workers that nobody has.
+func TestATemplateOfAnAgentIsNotAddedToThePlan(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	_, err := s.client.ApplyTemplate(ctx(t), []byte(`{"name":"twice","inputSchema":{"type":"object"},"plan":{"steps":[{"id":"e","tool":"echo","arguments":{"n":1}}],"output":"$ref:e.n"}}`))
+	require.NoError(t, err)
+	s.plays("planner", `{"steps":[{"id":"g","tool":"gate"}]}`, `{"steps":[{"id":"t","tool":"twice"}],"output":{"n":"$ref:t"}}`)
+	s.agent("desk", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["gate","twice"]}`)
+	r := s.submit(`{"steps":[{"id":"a","tool":"desk"}]}`, "amended")
+	<-s.tools.begun
+	_, err = s.client.Amend(ctx(t), "amended", client.Amendment{Scope: subjects.RootScope, Add: raws(`{"id":"x","tool":"twice","arguments":{}}`)})
+	require.ErrorContains(t, err, "the run has this template for its agents")
+	s.tools.gate <- struct{}{}
+	require.JSONEq(t, `{"n":1}`, result(t, s.wait(r), "a"))
+}

@@ -308,6 +308,9 @@ func overtaken(why *fault.Error, now int) error {
 // notAmended is why an amendment can't add a call of an agent.
 const notAmended = "an amendment adds no calls of agents: write it into the plan that is submitted"
 
+// notOfThePlan is why it can't add one of a template that the plan could not call: the run has it for its agents.
+const notOfThePlan = "the run has this template for its agents, and its plan does not know it: write a call of it into the plan that is submitted"
+
 // amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
 type amendCatalog struct {
 	*catalog
@@ -329,8 +332,11 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
 	}
 	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
-	if is := machine.Template(c.r.machine, name); is != nil {
+	switch is := machine.Template(c.r.machine, name); {
+	case is != nil:
 		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
+	case f.Plan: // no worker has it, so a call would wait for ever
+		t.Agent = &plan.Agent{Flaw: notOfThePlan}
 	}
 	return t, true
 }
