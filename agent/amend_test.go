@@ -36,7 +36,7 @@ func TestAmend(t *testing.T) {
 		require.Equal(t, len(a.Calls), from, form)
 		require.Equal(t, a.Calls, b.Calls[:from], form)
 		require.Len(t, b.Calls, from+3, form)
-		require.Equal(t, Call{ID: "more", Entry: "fetch", After: []int{0}, Within: -1}, b.Calls[from], form)
+		require.Equal(t, Call{ID: "more", Entry: "fetch", After: []int{0}, Within: -1, Times: 1}, b.Calls[from], form)
 		require.Equal(t, from+1, b.Calls[from+2].Within, form)
 		require.True(t, b.Again["more"] && a.Again == nil, form)
 		added := b.Added(a, map[string]bool{"more": true, "q": true})

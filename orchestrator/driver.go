@@ -252,7 +252,18 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 // record hands a whole record to the machine.
 func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	r.machine.Apply(rec, now, &dr.effects)
-	if x := decidedNow(r, &rec); x != nil {
+	if machine.Recalls(r.machine) { // not even which call it is of can be said before the state is computed anew
+		r.unheard = append(r.unheard, rec)
+	} else {
+		dr.heard(r, &rec, now)
+	}
+	dr.letGo(r)
+	dr.expand(r, now)
+}
+
+// heard lets all others know of a record that the machine has taken.
+func (dr *driver) heard(r *run, rec *machine.Record, now time.Time) {
+	if x := decidedNow(r, rec); x != nil {
 		r.changes.freeze()
 		if r.machine.Amendment(x.Scope, x.Revision) == x && x.InForce() {
 			dr.announcer.amended(r, x)
@@ -267,10 +278,8 @@ func (dr *driver) record(r *run, rec machine.Record, now time.Time) {
 	if rec.Result != nil && rec.Result.Step >= 0 {
 		dr.dispatcher.decided(r, rec.Result)
 		r.agents.over(rec.Result.Call)
-		dr.tell.record(r, &rec, now)
+		dr.tell.record(r, rec, now)
 	}
-	dr.letGo(r)
-	dr.expand(r, now)
 }
 
 // letGoFrom is how many bytes of results a run may hold, before its machine looks which of them nobody refers to any more.
@@ -295,6 +304,11 @@ func (dr *driver) recall(r *run) {
 		now := dr.times.of(r)
 		dr.effects.Reset()
 		machine.Recall(r.machine, now, &dr.effects)
+		heard := r.unheard
+		r.unheard = nil
+		for i := range heard {
+			dr.heard(r, &heard[i], now)
+		}
 		dr.expand(r, now)
 		dr.unpark(r, now)
 		dr.perform(r)

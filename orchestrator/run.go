@@ -106,6 +106,7 @@ type progress struct {
 	derivable map[machine.Call]*derivedAgain // what was let go of and is derived again, as far as somebody asked
 	busy      bool                           // a job fetches what the next record needs
 	recalling bool                           // a job reads what the machine has let go of and needs again
+	unheard   []machine.Record               // were taken while the machine needs that, and nobody has heard of them yet
 	parked    []entry                        // records that wait for a phase or a blob, in ledger order
 }
 

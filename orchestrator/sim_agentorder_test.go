@@ -25,8 +25,9 @@ func (t *truths) shutterDispatched(x *truth, a subjects.Attempt) {
 	}
 	t.w.stats["a call that shuts a gate"]++
 	for other := range x.out {
-		passed := x.succeeded[other] && !t.w.judges() // else a guard may have refused what it returned, so that it has failed
-		if other != a.Step && x.shuts(other) && (passed || !x.final[other]) {
+		passed := x.succeeded[other] && !t.w.judges()                        // else a guard may have refused what it returned, so that it has failed
+		open := !x.final[other] && roundAround(other) == roundAround(a.Step) // what of a round that is behind is not final was given up with it
+		if other != a.Step && x.shuts(other) && (passed || open) {
 			t.w.violate("A2", "%s passed its gate together with %s", a.MessageID(), other)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -116,6 +117,10 @@ func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	if json.Unmarshal(raw, &list) != nil {
 		var in struct {
 			Tools []json.RawMessage `json:"tools"`
+		}
+		if broken := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(raw, new(any)), &broken) {
+			before := raw[:min(int(broken.Offset), len(raw))]
+			return nil, fault.New(fault.InvalidTool, "no JSON, in line %d: %s", 1+bytes.Count(before, []byte("\n")), broken)
 		}
 		if json.Unmarshal(raw, &in) != nil || in.Tools == nil {
 			return nil, fault.New(fault.InvalidTool, `the tools are neither a JSON array nor an object with "tools"`)

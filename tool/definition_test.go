@@ -132,12 +132,12 @@ func TestParseDefinitions(t *testing.T) {
 		require.Equal(t, "b", list[1].Name)
 	}
 	for raw, says := range map[string]string{
-		`{"name":"a"}`:                 "neither a JSON array",
-		`7`:                            "neither a JSON array",
-		`[{"name":"a"},{"name":""}]`:   "tool number 2: ",
-		`[{"name":"a"},{"name":"a"}]`:  `1 and 2 are both named "a"`,
-		`[{"name":"a"},{"name":"b"]`:   "neither",
-		`{"tools":[{"name":"a","x":]}`: "neither",
+		`{"name":"a"}`:                "neither a JSON array",
+		`7`:                           "neither a JSON array",
+		`[{"name":"a"},{"name":""}]`:  "tool number 2: ",
+		`[{"name":"a"},{"name":"a"}]`: `1 and 2 are both named "a"`,
+		`[{"name":"a"},{"name":"b"]`:  "no JSON, in line 1: ",
+		"{\"tools\":[\n{\"name\":\"a\",\n\"x\":]}": "no JSON, in line 3: ",
 	} {
 		_, err := tool.ParseDefinitions([]byte(raw))
 		require.Equal(t, fault.InvalidTool, fault.CodeOf(err), raw)

@@ -184,6 +184,26 @@ func TestWhatWasWrongWithAnAnswer(t *testing.T) {
 	require.Contains(t, stderr, "  /steps/0/arguments/a: ")
 }
 
+// What is no agent is not run as one; files that can't be used are told of at once, and so is one that says nothing.
+func TestWhatIsNoAgent(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	developing(t, data)
+	_, stderr, code := execute(t, data, "", "agents", "run", "echo")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "echo is a tool, and no agent")
+	_, stderr, code = execute(t, data, "", "agents", "apply", "testdata/none.json", "testdata/nothing.json")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "none.json")
+	require.Contains(t, stderr, "nothing.json")
+	_, stderr, code = execute(t, data, `[]`, "agents", "apply", "-")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "there is no definition in it")
+	_, stderr, code = execute(t, data, "[{\n\"name\": }]", "agents", "apply", "-")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "no JSON, in line 2")
+}
+
 // What is said to an agent is told to its planner; one that is over hears nothing.
 func TestSayingSomethingToAnAgent(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/agents"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -97,7 +98,11 @@ func (a *app) printDocument(doc []byte) error {
 		b.Write(doc)
 	}
 	b.WriteByte('\n')
-	_, err := a.stdout.Write(b.Bytes())
+	out := b.Bytes()
+	if !a.json() {
+		out = text.Escaped(out)
+	}
+	_, err := a.stdout.Write(out)
 	return err
 }
 

@@ -190,6 +190,10 @@ func (p *planner) planners(ctx context.Context, s *session) ([]string, error) {
 			all[d.Name] = d
 		}
 	}
+	if d := all[p.agent]; d != nil && d.Agent == nil {
+		return nil, fault.New(fault.InvalidConfig, "%s is a tool, and no agent", p.agent).
+			WithHint("stepjet agents list names the agents; a plan calls any tool: stepjet run")
+	}
 	return all.Planners(p.agent), nil
 }
 

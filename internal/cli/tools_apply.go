@@ -71,12 +71,24 @@ func (a *app) apply(ctx context.Context, files []string, dry bool) error {
 
 // definitionsIn takes files apart, and refuses what can be refused without a server.
 func (a *app) definitionsIn(files []string) (list []*applied, err error) {
+	var bad []*fault.Error
 	for _, f := range files {
 		more, err := a.definitionsOf(f)
 		if err != nil {
-			return nil, err
+			bad = append(bad, fault.As(err))
 		}
 		list = append(list, more...)
+	}
+	switch len(bad) {
+	case 0:
+	case 1:
+		return nil, bad[0]
+	default: // all at once
+		said := make([]string, len(bad))
+		for i, err := range bad {
+			said[i] = err.Message
+		}
+		return nil, fault.New(bad[0].Code, "%d files can't be used: %s", len(bad), strings.Join(said, "; "))
 	}
 	checkApplied(list)
 	return list, nil
@@ -92,6 +104,9 @@ func (a *app) definitionsOf(file string) ([]*applied, error) {
 	parts, err := tool.SplitDefinitions(raw)
 	if err != nil {
 		return nil, named(file, err)
+	}
+	if len(parts) == 0 {
+		return nil, named(file, fault.New(fault.InvalidTool, "there is no definition in it"))
 	}
 	list := make([]*applied, len(parts))
 	for i := range parts {

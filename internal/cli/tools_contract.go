@@ -130,7 +130,12 @@ func (a *app) contractRows(t *tool.Registered) *table {
 		if usual[now.name] == now.value && declared[i] == now || !t.Hosted() && !slices.Contains(ofTemplates, now.name) {
 			continue
 		}
-		row := []cell{{text: now.name, paint: dim}, plain(oneLine(now.value))}
+		name := now.name
+		if t.Agent() && name == "approval" {
+			rows.add(cell{text: "approval of rounds", paint: dim}, plain(roundsApproval(t.Definition)))
+			name = "approval of calls"
+		}
+		row := []cell{{text: name, paint: dim}, plain(oneLine(now.value))}
 		if declared[i] != now {
 			row = append(row, cell{text: "declared: " + oneLine(declared[i].value), paint: dim})
 		}
@@ -145,6 +150,15 @@ func (a *app) contractRows(t *tool.Registered) *table {
 	}
 	rows.add(cell{text: "digest", paint: dim}, plain(t.Digest))
 	return rows
+}
+
+// roundsApproval says whether somebody is asked about the rounds of an agent.
+func roundsApproval(d *tool.Definition) string {
+	var of struct{ Approval json.RawMessage }
+	if json.Unmarshal(d.Agent, &of) != nil || len(of.Approval) == 0 || string(of.Approval) == "null" {
+		return "none"
+	}
+	return "a person is asked about each"
 }
 
 // tenantRow says that a contract is one tenant's.

@@ -1,8 +1,11 @@
 package text
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // OneLine makes text of strangers fit for one line of a terminal: control characters, escape sequences among them, and
@@ -15,6 +18,25 @@ func harmless(r rune) rune {
 	}
 	return r
 }
+
+// Escaped writes a JSON document for a terminal: what that would act upon, behind ASCII, becomes an escape of JSON, which
+// means the same. (What is in ASCII is escaped in any JSON.)
+func Escaped(doc []byte) []byte {
+	if !bytes.ContainsFunc(doc, acts) {
+		return doc
+	}
+	var b []byte
+	for _, r := range string(doc) {
+		if acts(r) {
+			b = fmt.Appendf(b, "\\u%04x", r)
+			continue
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return b
+}
+
+func acts(r rune) bool { return r >= 0x7f && harmless(r) == ' ' && r != ' ' }
 
 // Columns counts the columns that text takes on a terminal. Wide letters (East Asian ones and emoji) count twice; it
 // rather counts too many than too few, so that no line wraps.

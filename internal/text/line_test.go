@@ -51,3 +51,14 @@ func TestWrap(t *testing.T) {
 		require.Equal(t, strings.ReplaceAll(s, " ", ""), strings.ReplaceAll(whole, " ", ""))
 	}
 }
+
+// TestEscaped: what a terminal would act upon is written as an escape, which means the same; all else keeps its bytes.
+func TestEscaped(t *testing.T) {
+	t.Parallel()
+	plain := []byte("{\n  \"a\": \"é\\u009b 漢 \\n\"\n}")
+	require.Equal(t, string(plain), string(text.Escaped(plain)))
+	doc := []byte("{\"a\": \"\u009b31m \u202e \u2028x\x7f\"}")
+	got := text.Escaped(doc)
+	require.Equal(t, `{"a": "\u009b31m \u202e \u2028x\u007f"}`, string(got))
+	require.JSONEq(t, string(doc), string(got))
+}
