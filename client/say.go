@@ -38,8 +38,8 @@ type Heard struct {
 }
 
 // Say says something to an agent of a run of this client's tenant: its planner is told with the next request, and a
-// loop that would end goes on for it. Once it stands it is told once, unless the agent ends otherwise, as by a timeout
-// or a cancel. Errors: AlreadyFinished for an agent that is over, or in its last round; InvalidID for a step that is
+// loop that would end goes on for it. Once it stands it is told once, unless the agent ends otherwise, as by a timeout,
+// a cancel or a budget that is used up. Errors: AlreadyFinished for an agent that is over, or in its last round; InvalidID for a step that is
 // none of an agent that has begun; Conflict where something else was said under the id; NotFound for a run that is not
 // under way, InvalidValue, TooLarge for more than 16 KiB, LimitExceeded for more than 1,000 words, Permission,
 // NotReady where no orchestrator answers.

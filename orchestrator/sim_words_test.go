@@ -122,7 +122,9 @@ func (t *truths) wordsAsked(x *truth, round int, whole []byte) {
 
 // wordsTold checks that an agent that came to its output was told all that was answered as heard.
 func (t *truths) wordsTold(x *truth, doc *outcome.Run) {
-	if doc.Status != outcome.Succeeded || x.swayed() || x.reused {
+	unasked := false // the round that was to tell them began, and there was no budget left to ask its planner
+	eachStep(doc.Steps, func(st *outcome.Step) { unasked = unasked || st.Error != nil && st.Error.Code == fault.BudgetExceeded })
+	if doc.Status != outcome.Succeeded || x.swayed() || x.reused || unasked {
 		return
 	}
 	for n := range mostWords {

@@ -130,16 +130,14 @@ func (a *app) contractRows(t *tool.Registered) *table {
 		if usual[now.name] == now.value && declared[i] == now || !t.Hosted() && !slices.Contains(ofTemplates, now.name) {
 			continue
 		}
-		name := now.name
-		if t.Agent() && name == "approval" {
-			rows.add(cell{text: "approval of rounds", paint: dim}, plain(roundsApproval(t.Definition)))
-			name = "approval of calls"
-		}
-		row := []cell{{text: name, paint: dim}, plain(oneLine(now.value))}
+		row := []cell{{text: now.name, paint: dim}, plain(oneLine(now.value))}
 		if declared[i] != now {
 			row = append(row, cell{text: "declared: " + oneLine(declared[i].value), paint: dim})
 		}
 		rows.add(row...)
+		if t.Agent() && now.name == "approval" { // which is of calls of it
+			rows.add(cell{text: "round approval", paint: dim}, plain(roundsApproval(t.Definition)))
+		}
 	}
 	if t.Override != nil {
 		by := "an operator"

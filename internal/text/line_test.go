@@ -56,9 +56,9 @@ func TestWrap(t *testing.T) {
 func TestEscaped(t *testing.T) {
 	t.Parallel()
 	plain := []byte("{\n  \"a\": \"é\\u009b 漢 \\n\"\n}")
-	require.Equal(t, string(plain), string(text.Escaped(plain)))
+	require.Equal(t, string(plain), string(Escaped(plain)))
 	doc := []byte("{\"a\": \"\u009b31m \u202e \u2028x\x7f\"}")
-	got := text.Escaped(doc)
+	got := Escaped(doc)
 	require.Equal(t, `{"a": "\u009b31m \u202e \u2028x\u007f"}`, string(got))
 	require.JSONEq(t, string(doc), string(got))
 }
