@@ -70,6 +70,7 @@ func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, comple
 	}
 	room := room{
 		said:    mostSaid,
+		refused: mostRefused,
 		results: max(maxInline-int(doc.Stats.BytesReturned), 0), errors: maxErrors, tries: maxTries, all: machine.Tries(m),
 	}
 	p, of := m.Scope(0)
@@ -168,6 +169,7 @@ func (d *documents) steps(
 		room.fitErrors(st)
 		room.fitTries(st, i)
 		room.fitSaid(r, i, st)
+		room.fitRefused(r, i, st)
 		inside := func(c machine.Call, x *outcome.Step) {
 			if len(r.machine.Amendments()) > 0 {
 				x.Revision = revisionOf(r.machine, x.ID)
@@ -304,6 +306,7 @@ const (
 type room struct {
 	results, errors, tries int
 	said                   int                            // bytes of words to agents that there is still room for
+	refused                int                            // likewise of answers that came to nothing
 	all                    map[machine.Call][]outcome.Try // of those that had more than one
 	later                  map[string]source              // results that are still to be read, by token
 }
@@ -330,6 +333,53 @@ const (
 	mostSaid    = 128 << 10
 	longestSaid = 1 << 10
 )
+
+// mostRefused is how many bytes the refused answers of a run's planners have in its document, and problemsShown how many
+// problems one has.
+const (
+	mostRefused   = 64 << 10
+	problemsShown = 3
+)
+
+// fitRefused lists the answers of an agent's planner that came to nothing, as long as there is room: the latest first.
+func (room *room) fitRefused(r *run, step int, st *outcome.Step) {
+	list := func(of *outcome.Step, c machine.Call) {
+		all := machine.Rounds(r.machine, c, 0)
+		for k := len(all) - 1; k >= 0; k-- {
+			problems := refusalOf(&all[k])
+			if len(problems) == 0 {
+				continue
+			}
+			x := outcome.Refused{Round: all[k].Number, Problems: problems[:min(len(problems), problemsShown)], Count: len(problems)}
+			for _, p := range x.Problems {
+				room.refused -= len(p.Path) + len(p.Message) + len(p.Hint)
+			}
+			if room.refused < 0 {
+				break
+			}
+			of.Refused = append(of.Refused, x)
+		}
+		slices.Reverse(of.Refused)
+	}
+	list(st, machine.Call{Step: step})
+	for i := range st.Items {
+		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
+	}
+}
+
+// refusalOf returns why what a planner answered in a round came to nothing; nothing where it did not.
+func refusalOf(v *machine.RoundView) []fault.Problem {
+	why := v.Refused
+	if rec := v.Record; rec != nil && rec.Invalid {
+		return rec.Problems
+	} else if rec != nil && rec.Refused != nil {
+		why = rec.Refused
+	}
+	if why == nil {
+		return nil
+	}
+	return []fault.Problem{{Code: why.Code, Message: why.Message, Hint: why.Hint}}
+}
 
 // fitSaid lists what people have said to an agent, as long as there is room for it: the latest words first.
 func (room *room) fitSaid(r *run, step int, st *outcome.Step) {

@@ -380,6 +380,10 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"said":`...)
 		b = appendValue(b, s.Said)
 	}
+	if len(s.Refused) > 0 {
+		b = append(b, `,"refused":`...)
+		b = appendValue(b, s.Refused)
+	}
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)
 	b = appendSteps(b, `,"items":`, s.Items)

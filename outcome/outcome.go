@@ -252,6 +252,8 @@ type Step struct {
 	Answers []*Answered `json:"answers,omitempty"`
 	// Said is what people have said to it, of an agent, in its order: as much as there is room for, the latest first to stay.
 	Said []Said `json:"said,omitempty"`
+	// Refused are the answers of its planner that came to nothing, of an agent, in the order of their rounds: the latest first to stay.
+	Refused []Refused `json:"refused,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
 	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`

@@ -110,6 +110,15 @@ const (
 	DecisionExpired  = "expired"
 )
 
+// Refused is what a planner answered in a round of an agent that came to nothing: it could not be used, nobody approved of
+// it, or its output was not let pass.
+type Refused struct {
+	Round int `json:"round"`
+	// Problems are the first of them, Count how many there are.
+	Problems []fault.Problem `json:"problems"`
+	Count    int             `json:"count"`
+}
+
 // Said is a word to an agent.
 type Said struct {
 	ID string `json:"id"`

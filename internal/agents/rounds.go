@@ -54,6 +54,8 @@ type Round struct {
 	Used *agent.Tokens
 	// Steps are the calls that it answered with, Failed those of them that did not succeed.
 	Steps, Failed int
+	// Refused is the code of why its answer came to nothing; empty where it did not.
+	Refused fault.Code
 }
 
 // RoundsOf reads the rounds of an agent's step from a run's document. blob returns a result that lies elsewhere; what it
@@ -73,6 +75,11 @@ func RoundsOf(doc *outcome.Run, agent string, blob func(*outcome.Handle) (json.R
 				rounds = append(rounds, Round{Number: n})
 			}
 			rounds[n].add(s, what, blob)
+		}
+		for _, x := range doc.Steps[i].Refused {
+			if x.Round >= 0 && x.Round < len(rounds) && len(x.Problems) > 0 {
+				rounds[x.Round].Refused = x.Problems[0].Code
+			}
 		}
 	}
 	return rounds
@@ -155,6 +162,9 @@ func Table(rounds []Round) [][]string {
 		if r.Failed > 0 {
 			calls += fmt.Sprintf(" (%d did not succeed)", r.Failed)
 		}
+		if r.Refused != "" {
+			calls += ", refused: " + string(r.Refused)
+		}
 		lines = append(lines, []string{strconv.Itoa(r.Number), string(r.Planner), r.Took.Round(10 * time.Microsecond).String(), in, out, cost, calls})
 	}
 	return lines
@@ -195,6 +205,35 @@ func Steps(doc *outcome.Run) (ids []string) {
 		}
 	}
 	return ids
+}
+
+// Refusals returns which answers of an agent's planner came to nothing, of a run's document, a line each.
+func Refusals(doc *outcome.Run, agent string) (lines []string) {
+	for i := range doc.Steps {
+		if doc.Steps[i].ID != agent {
+			continue
+		}
+		for _, x := range doc.Steps[i].Refused {
+			lines = append(lines, fmt.Sprintf("the answer of round %d was refused: %s", x.Round, whyRefused(&x)))
+		}
+	}
+	return lines
+}
+
+// whyRefused says why in few words.
+func whyRefused(x *outcome.Refused) string {
+	if len(x.Problems) == 0 {
+		return "nothing more is known"
+	}
+	p := &x.Problems[0]
+	why := string(p.Code) + ": " + text.Clip(p.Message, mostShown)
+	if p.Path != "" {
+		why = p.Path + ": " + why
+	}
+	if x.Count > 1 {
+		why += fmt.Sprintf(" (and %d more)", x.Count-1)
+	}
+	return why
 }
 
 // Said returns what people have said to an agent of a run's document, a line each: who, which round's planner is told, and what.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
 )
 
@@ -102,6 +103,23 @@ func TestTold(t *testing.T) {
 			known               bool
 		}{x.step, heading, name, known})
 	}
+}
+
+// TestWhatWasRefused is told with the round, the place and the first reason, and stands in the table of rounds.
+func TestWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{{ID: "a/=0/=plan", Status: outcome.StepSucceeded}, {ID: "a/=1/=plan", Status: outcome.StepSucceeded}},
+		Refused: []outcome.Refused{{Round: 1, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "no tool 'x'"}}, Count: 3}, {Round: 7}}}}}
+	require.Equal(t, []string{
+		"the answer of round 1 was refused: /steps/0/tool: unknown_tool: no tool 'x' (and 2 more)", "the answer of round 7 was refused: nothing more is known",
+	}, Refusals(doc, "a"))
+	require.Empty(t, Refusals(doc, "b"))
+	rounds := Table(RoundsOf(doc, "a", nil))
+	require.Equal(t, "0", rounds[1][6])
+	require.Equal(t, "0, refused: unknown_tool", rounds[2][6])
+	v := NewView("r", "a", time.Time{})
+	v.Merge(doc, nil, time.Time{})
+	require.Equal(t, "refused: /steps/0/tool: unknown_tool: no tool 'x' (and 2 more)", v.rounds[1].planner.why)
 }
 
 // TestWhatWasSaid is told with who said it, whether that is known, and which round took it.

@@ -204,6 +204,11 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 			r.put(s, order[r])
 			order[r]++
 		}
+		for _, x := range doc.Steps[i].Refused {
+			if r := v.round(x.Round); r != nil {
+				r.planner.why = "refused: " + whyRefused(&x)
+			}
+		}
 	}
 	return v.ended.IsZero() && slices.ContainsFunc(v.rounds, (*viewRound).forms)
 }
@@ -211,7 +216,7 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 // forms reports whether the document tells more in a moment: of what the planner answered, or of the calls that its answer
 // becomes. An answer without calls ends the run.
 func (r *viewRound) forms() bool {
-	return r.planner.status == outcome.StepSucceeded && (!r.read || len(r.calls) == 0)
+	return r.planner.status == outcome.StepSucceeded && (!r.read || len(r.calls) == 0) && r.planner.why == ""
 }
 
 // put moves a call to its place in the answer.

@@ -177,11 +177,15 @@ func TestWhatWasWrongWithAnAnswer(t *testing.T) {
 	planning(t, url, holding{answers: []string{bad, bad, bad}})
 	_, stderr, code := execute(t, data, "", "agents", "apply", agentFiles+"helper.json")
 	require.Zero(t, code, stderr)
-	stdout, stderr, code := execute(t, data, "", "agents", "run", "helper", "--input", `{"by": 0}`)
+	stdout, stderr, code := execute(t, data, "", "agents", "run", "helper", "--run", "garbage", "--input", `{"by": 0}`)
 	require.Equal(t, 1, code, stderr)
 	require.Contains(t, stdout, "planner_invalid")
 	require.Regexp(t, `(?m)^what was wrong with the last answer\n  /steps/0/tool: .*dvide.*\(.*divide.*\)$`, stderr)
 	require.Contains(t, stderr, "  /steps/0/arguments/a: ")
+	require.Regexp(t, `(?m)^2 +succeeded .* 0, refused: unknown_tool$`, stderr)
+	stdout, stderr, code = execute(t, data, "", "get", "garbage")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `the answer of round 0 was refused: /steps/0/tool: unknown_tool: .*\(and 1 more\)`, stdout)
 }
 
 // What is no agent is not run as one; files that can't be used are told of at once, and so is one that says nothing.

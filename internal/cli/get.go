@@ -157,6 +157,9 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	}
 	for _, step := range agents.Steps(doc) {
 		line("agent", "%s: %s", oneLine(step), agents.Summary(agents.RoundsOf(doc, step, noBlob)))
+		for _, why := range agents.Refusals(doc, step) {
+			line("", "%s", oneLine(why))
+		}
 		for _, said := range agents.Said(doc, step) {
 			line("", "%s", oneLine(said))
 		}
