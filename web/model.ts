@@ -6,6 +6,9 @@ export interface Times { blocked: number; waiting: number; running: number; back
 export const failed = (status: string) => status === "failed" || status === "cancelled";
 export const over = (status: string) => ["succeeded", "failed", "skipped", "cancelled", "not_taken"].includes(status);
 
+// own names the calls that an agent makes for itself.
+const own: Record<string, string> = { "=plan": "the planner", "=summary": "a summary", "=final": "the planner, for a last answer" };
+
 export class Model {
   readonly n: number;
   readonly rows = new Map<string, number>();
@@ -64,7 +67,7 @@ export class Model {
   // call says what a step is to its agent's round, for who sees in which that stands; null for what is in none.
   call(i: number): { round: number; name: string } | null {
     const above = this.sheet.steps.parent[i], at = above >= 0 && this.agent(above) && this.within(above, i);
-    return at ? { round: at[0], name: at[1] === "=plan" ? "the planner" : at[1] } : null;
+    return at ? { round: at[0], name: at[1].startsWith("=guard-") ? "a guard" : own[at[1]] ?? at[1] } : null;
   }
   // label names a step for who sees what it stands below: "round 1: search" for a call of an agent.
   label(i: number): string {
