@@ -37,7 +37,6 @@ func TestWhatToDoAboutAToolThatAsks(t *testing.T) {
 		{`{"a":{"method":"sampling/createMessage","params":{"messages":[]}}}`, ": sampling/createMessage", "language model's answer"},
 		{`{"a":{"method":"roots/list"}}`, ": roots/list", "offers nothing of that kind"},
 		{`{"a":{"method":"elicitation/create","params":{"message":"One?"}},"b":{"method":"elicitation/create","params":{"message":"Two?"}}}`, ": One?; Two?", "put a step with the tool ask before it"},
-		{`{}`, ": something", "put a step with the tool ask before it"},
 		{`7`, ": something", "put a step with the tool ask before it"},
 	} {
 		_, err := b.output(t.Context(), json.RawMessage(`{"resultType":"input_required","requestState":"s","inputRequests":`+c.asked+`}`), nil)
