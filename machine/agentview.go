@@ -133,6 +133,16 @@ func ShapingToken(r *Run, of Call) string {
 	return r.Token(of)
 }
 
+// BegunAt returns the sequence of the record with which a call began; 0 for one that has not, since a person or a guard is
+// asked before, or never did, and where that was the start of the run.
+func BegunAt(r *Run, c Call) uint64 {
+	i, ok := r.index(c)
+	if !ok || r.calls[i].attempt == 0 {
+		return 0
+	}
+	return r.calls[i].since
+}
+
 // ReadySince returns the sequence of the record that made a call ready; 0 where that was the start of the run.
 func ReadySince(r *Run, c Call) uint64 {
 	i, ok := r.index(c)

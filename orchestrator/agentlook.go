@@ -391,7 +391,7 @@ func (x *looked) belowOf(r *run, round int, p *plan.Plan, of machine.Numbers) {
 
 // addAgent adds an agent that has begun.
 func (x *looked) addAgent(r *run, round int, c machine.Call) {
-	b := &agents.Below{Begun: machine.ReadySince(r.machine, c), Token: r.token(c)}
+	b := &agents.Below{Begun: machine.BegunAt(r.machine, c), Token: r.token(c)}
 	if b.Begun == 0 {
 		return
 	}
