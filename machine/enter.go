@@ -21,9 +21,13 @@ type input struct {
 // enter opens the scope of a composite whose inputs are there. Nothing is recorded of that: it follows.
 func (r *Run) enter(i int, at time.Time, out *Effects) {
 	r.calls[i].state = entered // it takes no room
-	// A record that came early says that it took too long; one of a success is none that anybody of ours wrote.
-	if rec := r.waited(r.calls[i].Call, 1); rec != nil && rec.Result.Error != nil {
-		r.calls[i].result = rec.Result
+	// A record that came early says that it took too long; one of a success is none that anybody of ours wrote. It stands where
+	// it would be recorded that the input can't be read, so the composite fails of it then: nobody can say why.
+	if rec := r.waited(r.calls[i].Call, 1); rec != nil && (rec.Result.Error != nil || r.scopes.isLost(r.calls[i].Call)) {
+		if r.calls[i].result = rec.Result; rec.Result.Error == nil {
+			r.calls[i].result = &Result{Call: r.calls[i].Call, Attempt: 1, ByOwner: true,
+				Error: fault.New(fault.ToolTerminal, "its input can't be read, and a composite has no result of its own, as its record says")}
+		}
 		r.end(i, failed, rec.Time, out)
 		return
 	}
