@@ -189,6 +189,9 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	if said.Refusal, said.Hint = x.refusal(step, a); a.Error != nil {
 		said.Err = &reference.Err{Code: string(a.Error.Code), Message: a.Error.Message, Hint: a.Error.Hint}
 	}
+	if a.Value != nil && !x.fits(rec.Step, a.Value) { // what a person says in the place of a tool is held against the state likewise
+		said.Value, said.Decision, said.Err = nil, "", &reference.Err{Code: string(fault.StateInvalid), Message: misfit(a.Value)}
+	}
 	if t.inquiryAnswered(x, rec, a, said) {
 		return
 	}
