@@ -194,13 +194,7 @@ func TestRandomAnswers(t *testing.T) {
 		}
 		f, _ := d.Begin(nil, nil)
 		for range r.IntN(5) {
-			e := h.randomEvent(r)
-			h.events = append(h.events, e)
-			if e.round {
-				f.BeginRound(f.Round()+1, nil)
-			} else {
-				f.Add(e.outcome())
-			}
+			h.goOn(r, f)
 		}
 		calls := randomCalls(r, h.agent, 5)
 		a := f.Admit(calls)

@@ -48,6 +48,16 @@ func TestWhatACallActsUpon(t *testing.T) {
 	require.JSONEq(t, `{"user_id": "own"}`, string(bound))
 }
 
+// goOn lets something happen, and tells the facts of it.
+func (h *history) goOn(r *rand.Rand, f *Facts) {
+	e := h.randomEvent(r)
+	if h.events = append(h.events, e); e.round {
+		f.BeginRound(f.Round()+1, nil)
+		return
+	}
+	f.Add(e.outcome())
+}
+
 // TestRandomAgents: on random definitions and histories, the package and the naive interpreter say the same of every
 // entry, and refuse the same definitions.
 func TestRandomAgents(t *testing.T) {
@@ -65,13 +75,7 @@ func TestRandomAgents(t *testing.T) {
 		f, err := d.Begin(nil, nil)
 		require.Nil(t, err)
 		for range 12 {
-			e := h.randomEvent(r)
-			h.events = append(h.events, e)
-			if e.round {
-				f.BeginRound(f.Round()+1, nil)
-			} else {
-				f.Add(e.outcome())
-			}
+			h.goOn(r, f)
 			for _, name := range h.agent.names() {
 				want := h.verdict(name)
 				compared[want]++

@@ -148,13 +148,7 @@ func TestSideBySideNothingLocks(t *testing.T) {
 		h := history{agent: agent}
 		f, _ := d.Begin(nil, nil)
 		for range r.IntN(4) {
-			e := h.randomEvent(r)
-			h.events = append(h.events, e)
-			if e.round {
-				f.BeginRound(f.Round()+1, nil)
-			} else {
-				f.Add(e.outcome())
-			}
+			h.goOn(r, f)
 		}
 		calls := randomCalls(r, agent, 8)
 		for i := range calls {

@@ -311,6 +311,14 @@ type room struct {
 	later                  map[string]source              // results that are still to be read, by token
 }
 
+// eachOf calls what lists something of a call for a step and each of its items.
+func eachOf(st *outcome.Step, step int, list func(*outcome.Step, machine.Call)) {
+	list(st, machine.Call{Step: step})
+	for i := range st.Items {
+		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
+	}
+}
+
 // fitTries lists the tries of a step and its items, as long as there is room for them.
 func (room *room) fitTries(st *outcome.Step, step int) {
 	if room.all == nil {
@@ -322,10 +330,7 @@ func (room *room) fitTries(st *outcome.Step, step int) {
 			room.tries -= n
 		}
 	}
-	list(st, machine.Call{Step: step})
-	for i := range st.Items {
-		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
-	}
+	eachOf(st, step, list)
 }
 
 // mostSaid is how many bytes the words to a run's agents have in its document, and longestSaid how many one may have.
@@ -361,10 +366,7 @@ func (room *room) fitRefused(r *run, step int, st *outcome.Step) {
 		}
 		slices.Reverse(of.Refused)
 	}
-	list(st, machine.Call{Step: step})
-	for i := range st.Items {
-		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
-	}
+	eachOf(st, step, list)
 }
 
 // refusalOf returns why what a planner answered in a round came to nothing; nothing where it did not.
@@ -401,10 +403,7 @@ func (room *room) fitSaid(r *run, step int, st *outcome.Step) {
 		}
 		slices.Reverse(of.Said)
 	}
-	list(st, machine.Call{Step: step})
-	for i := range st.Items {
-		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
-	}
+	eachOf(st, step, list)
 }
 
 // fit puts a step's result into a blob where the document has no room for it. A run that goes on shows its size alone.

@@ -139,6 +139,21 @@ func (w *world) ask(x *truth, r *wire.AmendRequest, proposals *simProposals, rep
 	}
 }
 
+// standsOnce checks that an amendment is one that somebody asked for, and comes behind those that stand, once.
+func (t *truths) standsOnce(asked bool, stand []string, rec subjects.Record, e *kv.Entry, a wire.Amend) bool {
+	switch {
+	case !asked:
+		t.w.violate("I8", "an amendment that nobody asked for: %s %s", e.Subject, e.Data)
+	case rec.Number != len(stand)+1:
+		t.w.violate("I11", "%s stands after %d amendments", e.Subject, len(stand))
+	case slices.Contains(stand, a.Digest):
+		t.w.violate("I11", "%s is an amendment that stands already", e.Subject)
+	default:
+		return true
+	}
+	return false
+}
+
 // amendRecorded checks that the amendments of a run are those that somebody asked for, each number once.
 func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	if x.agent && x.start != nil && subjects.IsIteration(rec.Step) {
@@ -158,15 +173,7 @@ func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		return
 	}
 	part, asked := as.said[a.Digest]
-	switch {
-	case !asked:
-		t.w.violate("I8", "an amendment that nobody asked for: %s %s", e.Subject, e.Data)
-		return
-	case rec.Number != len(as.stand)+1:
-		t.w.violate("I11", "%s stands after %d amendments", e.Subject, len(as.stand))
-		return
-	case slices.Contains(as.stand, a.Digest):
-		t.w.violate("I11", "%s is an amendment that stands already", e.Subject)
+	if !t.standsOnce(asked, as.stand, rec, e, a) {
 		return
 	}
 	as.stand, as.refused = append(as.stand, a.Digest), 0

@@ -129,15 +129,10 @@ const innerReply = "_INBOX.inner."
 // innerRecorded is amendRecorded for the plan within.
 func (t *truths) innerRecorded(x *truth, rec subjects.Record, e *kv.Entry, a wire.Amend) {
 	in := x.amendments.inner
-	switch {
-	case in == nil || !in.said[a.Digest]:
-		t.w.violate("I8", "an amendment that nobody asked for: %s %s", e.Subject, e.Data)
-		return
-	case rec.Number != len(in.stand)+1:
-		t.w.violate("I11", "%s stands after %d amendments", e.Subject, len(in.stand))
-		return
-	case slices.Contains(in.stand, a.Digest):
-		t.w.violate("I11", "%s is an amendment that stands already", e.Subject)
+	if in == nil {
+		in = &simInner{}
+	}
+	if !t.standsOnce(in.said[a.Digest], in.stand, rec, e, a) {
 		return
 	}
 	t.w.stats["an amendment of a plan within another"]++

@@ -122,8 +122,8 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 	return said.Usage
 }
 
-// Refused says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
-func Refused(doc *outcome.Run, agent string) (lines []string) {
+// LastProblems says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
+func LastProblems(doc *outcome.Run, agent string) (lines []string) {
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		if s.ID != agent || s.Error == nil {

@@ -140,7 +140,7 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 		}
 		a.texts(a.stderr)(agents.Table(all))
 		a.say("%s", agents.Summary(all))
-		if why := agents.Refused(doc, agents.Step); len(why) > 0 {
+		if why := agents.LastProblems(doc, agents.Step); len(why) > 0 {
 			a.say("%s", a.errStyle.bold("what was wrong with the last answer"))
 			for _, line := range why[:min(len(why), mostRefused)] {
 				a.say("  %s", oneLine(line))

@@ -78,12 +78,12 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 			told = nil
 		}
 	}
-	raw, asked, err := t.tell(ctx, l, args, info, told)
+	raw, head, asked, err := t.tell(ctx, l, args, info, told)
 	if err != nil {
 		return worker.Output{}, t.broken(ctx, l, err)
 	}
-	if id := content.TaskOf(raw); id != "" {
-		return t.follow(ctx, l, t.note(ctx, l, id), nil)
+	if head.Task != "" {
+		return t.follow(ctx, l, t.note(ctx, l, head.Task), nil)
 	}
 	return t.output(ctx, raw, asked)
 }
@@ -93,7 +93,7 @@ func (t *bridged) call(ctx context.Context, args json.RawMessage) (worker.Output
 // again with that: so it spreads its load.
 func (t *bridged) tell(
 	ctx context.Context, l *line, args json.RawMessage, info worker.Info, told *inquiry,
-) (raw json.RawMessage, asked []content.Question, err error) {
+) (raw json.RawMessage, head content.Head, asked []content.Question, err error) {
 	for again := 0; ; {
 		p := t.request(args, info)
 		declare(ctx, l, p)
@@ -104,15 +104,18 @@ func (t *bridged) tell(
 			}
 		}
 		raw, asked, err = l.Call(ctx, p, func(p *session.Progress) { report(ctx, p) })
-		switch state, later := content.Again(raw); {
+		if err == nil {
+			head = content.HeadOf(raw)
+		}
+		switch {
 		case told != nil && !t.once && forgotten(err):
 			told = nil
-		case err == nil && later && again < mostAgain:
-			told = &inquiry{Request: &state}
+		case err == nil && head.Again != nil && again < mostAgain:
+			told = &inquiry{Request: head.Again}
 			pause(ctx, again)
 			again++
 		default:
-			return raw, asked, err
+			return raw, head, asked, err
 		}
 	}
 }
@@ -231,7 +234,7 @@ func (t *bridged) output(ctx context.Context, raw json.RawMessage, asked []conte
 	case err != nil:
 		return worker.Output{}, err
 	case r.Kind == content.InputRequired:
-		if _, later := content.Again(raw); later {
+		if content.HeadOf(raw).Again != nil {
 			return worker.Output{}, fault.New(fault.ToolFailed,
 				"the tool %s wanted to be called again %d times in a row, and said nothing else", t.def.Name, mostAgain).
 				WithHint("its server spreads its load: try later, or look there")

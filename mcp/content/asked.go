@@ -75,17 +75,3 @@ func Asked(raw json.RawMessage) (all []Question) {
 	}
 	return all
 }
-
-// Again returns the state with which a server wants to be called again, of an answer that asks its caller nothing; ok is
-// false for any other.
-func Again(raw json.RawMessage) (state string, ok bool) {
-	var a struct {
-		Type     Kind                       `json:"resultType"`
-		State    *string                    `json:"requestState"`
-		Requests map[string]json.RawMessage `json:"inputRequests"`
-	}
-	if json.Unmarshal(raw, &a) != nil || a.Type != InputRequired || a.State == nil || len(a.Requests) > 0 {
-		return "", false
-	}
-	return *a.State, true
-}

@@ -85,17 +85,31 @@ func Read(raw json.RawMessage, keep Keep) (Result, error) {
 	return r, err
 }
 
-// TaskOf returns the handle of the task that an answer to tools/call names in the place of a result; empty for any
-// other answer.
-func TaskOf(raw json.RawMessage) string {
+// Head is what an answer to tools/call has in the place of a result.
+type Head struct {
+	// Task is the handle of the task that it names; empty for none.
+	Task string
+	// Again is the state with which the server wants to be called again, where it asks its caller nothing; nil for any other
+	// answer.
+	Again *string
+}
+
+// HeadOf reads the head of an answer, which is empty for a result, and for what is no answer.
+func HeadOf(raw json.RawMessage) (h Head) {
 	var a struct {
-		ResultType Kind   `json:"resultType"`
-		TaskID     string `json:"taskId"`
+		ResultType Kind                       `json:"resultType"`
+		TaskID     string                     `json:"taskId"`
+		State      *string                    `json:"requestState"`
+		Requests   map[string]json.RawMessage `json:"inputRequests"`
 	}
-	if json.Unmarshal(raw, &a) != nil || a.ResultType != Task {
-		return ""
+	switch {
+	case json.Unmarshal(raw, &a) != nil:
+	case a.ResultType == Task:
+		h.Task = a.TaskID
+	case a.ResultType == InputRequired && len(a.Requests) == 0:
+		h.Again = a.State
 	}
-	return a.TaskID
+	return h
 }
 
 func notAResult(why string) error {

@@ -2,9 +2,7 @@ package chaos
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,26 +17,6 @@ import (
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
-
-// healthyLiving runs a world of living runs without faults and gives its evidence.
-func healthyLiving(t *testing.T) *Evidence {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, nil,
-		Shape{Runs: 4, Agents: 1, Living: 3, Orchestrators: 2, Workers: 2, Kinds: []string{kindSingle}, Heal: 2 * time.Minute})
-	t.Cleanup(func() { require.NoError(t, w.close()) })
-	require.NoError(t, err)
-	require.NoError(t, w.startAgents(ctx))
-	stuck, err := w.finish(ctx)
-	require.NoError(t, err)
-	require.Empty(t, stuck)
-	ev, err := w.collect(ctx)
-	require.NoError(t, err)
-	return ev
-}
 
 // livingCall returns a copy of the first call of a living run that fits, to be put beside the others.
 func (f *forged) livingCall(fits func(journal.Event) bool) journal.Event {
@@ -102,7 +80,8 @@ func (f *forged) discarding() journal.Event {
 // well.
 func TestLivingRunsAreChecked(t *testing.T) {
 	t.Parallel()
-	ev := healthyLiving(t)
+	ev := healthy(t, 3*time.Minute,
+		Shape{Runs: 4, Agents: 1, Living: 3, Orchestrators: 2, Workers: 2, Kinds: []string{kindSingle}, Heal: 2 * time.Minute})
 	report := Check(ev)
 	require.Empty(t, report.Violations)
 	for _, what := range []string{living.I11, living.I12, living.I13, living.I14, living.I15, living.Refused, living.Repeat, living.Approved} {

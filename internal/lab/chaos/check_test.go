@@ -23,13 +23,13 @@ import (
 )
 
 // healthy runs a world without faults and gives its evidence.
-func healthy(t *testing.T) *Evidence {
+func healthy(t *testing.T, patience time.Duration, shape Shape) *Evidence {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, nil, Shape{Runs: 16, Orchestrators: 1, Workers: 2})
+	w, err := newWorld(ctx, loopback{}, t.TempDir(), []string{self}, nil, shape)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
 	require.NoError(t, err)
 	require.NoError(t, w.startAgents(ctx))
@@ -116,7 +116,7 @@ func (f *forged) step(id string) int {
 // TestEveryInvariantIsChecked breaks each promise in the evidence of a run in which all was well.
 func TestEveryInvariantIsChecked(t *testing.T) {
 	t.Parallel()
-	ev := healthy(t)
+	ev := healthy(t, 2*time.Minute, Shape{Runs: 16, Orchestrators: 1, Workers: 2})
 	report := Check(ev)
 	require.Empty(t, report.Violations)
 	require.Equal(t, 32, report.Runs)

@@ -39,14 +39,8 @@ var rollingUpgrade = Scenario{
 		sometimesLater, sometimesKept},
 	Relax: upgraded,
 	Figures: func(e *Evidence, r *Report) []string {
-		errors := 0
-		for _, x := range e.Events {
-			if isError(x) {
-				errors++
-			}
-		}
 		return []string{
-			fmt.Sprintf("%d errors", errors), fmt.Sprintf("%d unknown fields lost", len(e.Found)),
+			fmt.Sprintf("%d errors", len(errorsOf(e))), fmt.Sprintf("%d unknown fields lost", len(e.Found)),
 			fmt.Sprintf("%d outcomes and %d registry entries with a newer version's field, %d of them written by today's",
 				r.Counts[sometimesLater], e.Later.entries, e.Later.kept),
 			duplicates(e, r),
@@ -155,13 +149,20 @@ func isError(x journal.Event) bool {
 	return false
 }
 
-// upgraded looks for what an upgrade may cost: errors that agents got, and fields that were there and are not any more.
-func upgraded(e *Evidence) {
+// errorsOf returns the errors that agents got.
+func errorsOf(e *Evidence) (all []journal.Event) {
 	for _, x := range e.Events {
 		if isError(x) {
-			e.Found = append(e.Found, Violation{Invariant: "upgrade", Run: x.Tenant + "/" + x.Run,
-				Text: x.Kind + " with the error " + x.Code})
+			all = append(all, x)
 		}
+	}
+	return all
+}
+
+// upgraded looks for what an upgrade may cost: errors that agents got, and fields that were there and are not any more.
+func upgraded(e *Evidence) {
+	for _, x := range errorsOf(e) {
+		e.Found = append(e.Found, Violation{Invariant: "upgrade", Run: x.Tenant + "/" + x.Run, Text: x.Kind + " with the error " + x.Code})
 	}
 	e.Found = append(e.Found, e.Later.lost...)
 	e.Counts = map[string]int{sometimesKept: e.Later.kept}
@@ -242,14 +243,8 @@ var upgradeByTheBook = Scenario{
 	Sometimes: []string{sometimesRetried, sometimesCancelled, sometimesReplayed, sometimesConflict},
 	Relax:     upgraded,
 	Figures: func(e *Evidence, r *Report) []string {
-		errors := 0
-		for _, x := range e.Events {
-			if isError(x) {
-				errors++
-			}
-		}
 		return []string{
-			fmt.Sprintf("%d errors", errors), fmt.Sprintf("%d processes replaced", len(e.Faults)), duplicates(e, r),
+			fmt.Sprintf("%d errors", len(errorsOf(e))), fmt.Sprintf("%d processes replaced", len(e.Faults)), duplicates(e, r),
 		}
 	},
 }

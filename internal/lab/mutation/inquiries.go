@@ -72,7 +72,7 @@ var ofInquiries = []mutant{
 	},
 	{
 		"bridge-again-forgets", "a server that wants to be called again is called without its state",
-		"mcp/bridge/call.go", "			told = &inquiry{Request: &state}\n", "			told, _ = nil, state\n", "./mcp/bridge", "CalledAgain",
+		"mcp/bridge/call.go", "			told = &inquiry{Request: head.Again}\n", "			told = nil\n", "./mcp/bridge", "CalledAgain",
 	},
 	{
 		"bridge-asks-cancels-task", "a task that asks is cancelled",
