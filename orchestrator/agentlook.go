@@ -307,7 +307,7 @@ func (ag *agentry) waitsForShare(r *run, of machine.Call, again func()) bool {
 	if sought {
 		waiting = append(waiting, again)
 	}
-	r.agents.sharing[key] = waiting
+	r.agents.sharing.put(key, waiting)
 	return sought
 }
 
@@ -316,10 +316,10 @@ func (x *looked) found(its *agentsOf) {
 	for _, b := range x.below {
 		b.found(its)
 		if b.Spent != nil {
-			its.spent[b.name] = *b.Spent
+			its.spent.put(b.name, *b.Spent)
 		}
 		if b.Captured {
-			its.added[b.name] = b.Added
+			its.added.put(b.name, b.Added)
 		}
 	}
 	if x.board != nil {
@@ -330,10 +330,10 @@ func (x *looked) found(its *agentsOf) {
 	}
 	x.above.found(its)
 	if x.shared {
-		its.shares[x.share] = x.loop.Share
+		its.shares.put(x.share, x.loop.Share)
 	}
 	waiting := its.sharing[x.share]
-	delete(its.sharing, x.share)
+	its.sharing.drop(x.share)
 	for _, again := range waiting {
 		again()
 	}

@@ -37,7 +37,7 @@ func roundOf(r *run, e entry) *machine.Round {
 		return nil
 	}
 	d := wire.ParseRound(e.Data)
-	r.agents.records[e.rec.Step] = &d
+	r.agents.records.put(e.rec.Step, &d)
 	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r), formerly(r))
 	sum := sha256.Sum256(e.Data)
 	round.Digest = hex.EncodeToString(sum[:])
@@ -67,10 +67,10 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	if its.asking[key] {
 		return false
 	}
-	its.asking[key] = true
+	its.asking.put(key, true)
 	summary := machine.Summary(r.machine, d.Call)
 	if (own || summary) && ag.waitsForShare(r, of, func() {
-		if delete(its.asking, key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
+		if its.asking.drop(key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
 			ag.ready(r, d, then)
 		}
 	}) {
@@ -114,7 +114,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			return
 		}
 		ag.post(func() {
-			delete(its.asking, key)
+			its.asking.drop(key)
 			x.found(its)
 			switch {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
@@ -128,7 +128,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case r.step(d.Step).Own:
 				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)
 			default:
-				its.arguments[d.Call] = args
+				its.arguments.put(d.Call, args)
 				then()
 			}
 		})
@@ -177,12 +177,12 @@ func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, a
 			return nil, fault.As(bad)
 		case !same:
 			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "tenant", r.id.Tenant, "run", r.id.Plain(), "agent", x.name)
-			ag.post(func() { its.whole[x.name] = true })
+			ag.post(func() { its.whole.put(x.name, true) })
 			return nil, nil
 		}
 		ag.post(func() {
 			if asked.Past.Rounds() > its.past[x.name].Rounds() {
-				its.past[x.name] = asked.Past
+				its.past.put(x.name, asked.Past)
 			}
 		})
 		return asked.Request, nil
@@ -219,12 +219,12 @@ func (ag *agentry) round(r *run, of machine.Call) {
 	if !waits || its.deciding[scope] {
 		return
 	}
-	its.deciding[scope] = true
+	its.deciding.put(scope, true)
 	x, id, generation, a := ag.look(r, of, machine.RoundCount(r.machine, of)-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace := r.trace
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() {
-			delete(its.deciding, scope)
+			its.deciding.drop(scope)
 			x.found(its)
 		})
 		var d *wire.Round

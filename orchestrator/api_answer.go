@@ -392,13 +392,13 @@ func (x *saying) record() {
 			answer()
 		}
 	}
-	r.agents.speakers[key] = append(r.agents.speakers[key], func() {
+	r.agents.speakers.put(key, append(r.agents.speakers[key], func() {
 		once(func() {
 			if !x.tell(false) {
 				x.s.refuse(x.m, x.unheard())
 			}
 		})
-	})
+	}))
 	h, body := x.asks.Say.Message()
 	subject := subjects.SayRecord(r.id, r.generation, x.asks.Agent, x.asks.ID, x.l.store.Shards())
 	x.l.store.CreateAsync(x.l.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) {

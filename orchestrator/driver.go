@@ -599,7 +599,7 @@ func (dr *driver) amend(r *run, e entry, rec *machine.Record) bool {
 	a := wire.ParseAmend(e.Data)
 	rec.Amendment = amendmentOf(r, e.rec, &a)
 	if r.agents != nil && a.Round != nil {
-		r.agents.amended[amendedRound{e.rec.Step, e.rec.Number}] = a.Round
+		r.agents.amended.put(amendedRound{e.rec.Step, e.rec.Number}, a.Round)
 	}
 	if len(a.Tools) == 0 {
 		return true

@@ -69,15 +69,11 @@ func (j *judge) agents(ctx context.Context, start *wire.Start) (*agentsOf, error
 	if !slices.Contains(start.Needs, wire.Agents) {
 		return nil, nil
 	}
-	defined, err := j.reg.agents(ctx, start)
+	set, err := j.reg.agents(ctx, start)
 	if err != nil {
 		return nil, err
 	}
-	templates, err := j.reg.templates(ctx, start)
-	if err != nil {
-		return nil, err
-	}
-	return newAgentsOf(defined, templates), nil
+	return &agentsOf{agentSet: set}, nil
 }
 
 func (j *judge) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {

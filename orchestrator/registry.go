@@ -45,7 +45,13 @@ type registry struct {
 	narrowed map[tenantTool]*narrowed
 
 	// agentSets are the agents that runs froze last, by all that they follow from.
-	agentSets map[[sha256.Size]byte]map[string]*agent.Definition
+	agentSets map[[sha256.Size]byte]agentSet
+}
+
+// agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.
+type agentSet struct {
+	defined   map[string]*agent.Definition // by name
+	templates map[string]*plan.Template    // the agents' too
 }
 
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
@@ -69,7 +75,7 @@ type known struct {
 }
 
 func newRegistry(store toolStorage, log *slog.Logger) *registry {
-	return &registry{store: store, log: log, tools: map[string]*known{}, declared: map[string]declared{}, sets: map[string]frozenSet{}, agentSets: map[[sha256.Size]byte]map[string]*agent.Definition{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
+	return &registry{store: store, log: log, tools: map[string]*known{}, declared: map[string]declared{}, sets: map[string]frozenSet{}, agentSets: map[[sha256.Size]byte]agentSet{}, vanished: map[string]time.Time{}, marks: map[string]uint64{}, narrowed: map[tenantTool]*narrowed{}}
 }
 
 // follow lets news be told of each tool that is registered from now on; news must not wait.
@@ -303,19 +309,19 @@ func (g *registry) definition(ctx context.Context, name string, t *wire.FrozenTo
 	return g.store.Definition(ctx, digest)
 }
 
-// agents returns the agents that a run froze, by name; nil for none. They are the same for all runs that froze the same
-// tools and groups, and never changed. The error is one that may pass.
-func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*agent.Definition, error) {
+// agents returns the agents that a run froze, and what it calls that has a plan; of a run without agents none. They are
+// the same for all runs that froze the same tools and groups, and never changed. The error is one that may pass.
+func (g *registry) agents(ctx context.Context, start *wire.Start) (agentSet, error) {
 	names := slices.Sorted(maps.Keys(start.Tools))
 	if !slices.ContainsFunc(names, func(name string) bool { return start.Tools[name].Agent }) {
-		return nil, nil
+		return agentSet{}, nil
 	}
 	key, shared := agentsKey(names, start)
 	if shared {
 		g.mu.RLock()
 		all := g.agentSets[key]
 		g.mu.RUnlock()
-		if all != nil {
+		if all.defined != nil {
 			return all, nil
 		}
 	}
@@ -323,11 +329,11 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*a
 	for _, name := range names {
 		d, err := g.definition(ctx, name, start.Tools[name])
 		if err != nil {
-			return nil, err
+			return agentSet{}, err
 		}
 		tools.defined[name] = d
 	}
-	all := map[string]*agent.Definition{}
+	all := agentSet{defined: map[string]*agent.Definition{}}
 	for _, name := range names {
 		if !start.Tools[name].Agent {
 			continue
@@ -335,9 +341,13 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (map[string]*a
 		a, report := agents.Read(tools.defined[name], tools)
 		if a == nil {
 			p := report.Problems[0]
-			return nil, fault.New(fault.Internal, "the agent %s of an accepted run can't be read: %s: %s", name, p.Path, p.Message)
+			return agentSet{}, fault.New(fault.Internal, "the agent %s of an accepted run can't be read: %s: %s", name, p.Path, p.Message)
 		}
-		all[name] = a
+		all.defined[name] = a
+	}
+	var err error
+	if all.templates, err = g.planned(ctx, names, start, all.defined); err != nil {
+		return agentSet{}, err
 	}
 	if shared {
 		g.mu.Lock()
@@ -366,12 +376,17 @@ func agentsKey(names []string, start *wire.Start) (key [sha256.Size]byte, shared
 
 // templates returns the plans of the templates that a run froze, by name, and its agents. The error is one that may pass.
 func (g *registry) templates(ctx context.Context, start *wire.Start) (map[string]*plan.Template, error) {
-	defined, err := g.agents(ctx, start)
-	if err != nil {
-		return nil, err
+	set, err := g.agents(ctx, start)
+	if err != nil || set.templates != nil {
+		return set.templates, err
 	}
+	return g.planned(ctx, slices.Sorted(maps.Keys(start.Tools)), start, nil)
+}
+
+// planned returns what has a plan among the tools of these names, and the agents.
+func (g *registry) planned(ctx context.Context, names []string, start *wire.Start, defined map[string]*agent.Definition) (map[string]*plan.Template, error) {
 	var all map[string]*plan.Template
-	for _, name := range slices.Sorted(maps.Keys(start.Tools)) {
+	for _, name := range names {
 		t := start.Tools[name]
 		if !t.Plan && !t.Agent {
 			continue

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -75,11 +76,17 @@ func TestRunsShareTheirAgents(t *testing.T) {
 	of := func(digest string) *agent.Definition {
 		all, err := g.agents(t.Context(), start(digest))
 		require.NoError(t, err)
+		return all.defined["agent"]
+	}
+	called := func() *plan.Template {
+		all, err := g.templates(t.Context(), start("1"))
+		require.NoError(t, err)
 		return all["agent"]
 	}
-	first := of("1")
+	first, read := of("1"), s.read
 	require.Same(t, first, of("1"))
-	require.Equal(t, 3, s.read)
+	require.Same(t, called(), called())
+	require.Equal(t, read, s.read, "nothing is read twice")
 	other := of("2")
 	require.NotSame(t, first, other)
 	require.Equal(t, "two", other.Entries()[0].Description)

@@ -112,23 +112,22 @@ type progress struct {
 
 // agentsOf is what an owner has of the agents of a run.
 type agentsOf struct {
-	defined   map[string]*agent.Definition // by name
-	templates map[string]*plan.Template
-	records   map[string]*wire.Round // of rounds, by token
-	amended   map[amendedRound]*wire.AmendedRound
-	arguments map[machine.Call][]byte     // of calls in rounds, once the gate was asked
-	asking    map[machine.Dispatch]bool   // the gate, or making the request of a planner
-	deciding  map[string]bool             // rounds, by the tokens of their scopes
-	contracts map[string]*tool.Contract   // of the tools that the run froze
-	past      map[string]*agents.Past     // what is left of rounds whose parts are stored, by the agents' tokens
-	shelves   map[string]*agents.Shelf    // of long answers, likewise
-	whole     map[string]bool             // whose requests go out whole, since something else lies where a part belongs
-	said      map[attemptOf]said          // of results, beside their values
-	shares    map[shareOf]agent.Budget    // of the budgets of agents above
-	sharing   map[shareOf][]func()        // wait until a share is known, which somebody finds out
-	spent     map[string]agent.Spending   // by agents that are over, by token
-	added     map[string][]agent.Artifact // what these have put on their blackboards, where somebody has found out
-	speakers  map[wordOf][]func()         // are told once a word of theirs was read
+	agentSet
+	records   few[string, *wire.Round] // of rounds, by token
+	amended   few[amendedRound, *wire.AmendedRound]
+	arguments few[machine.Call, []byte]     // of calls in rounds, once the gate was asked
+	asking    few[machine.Dispatch, bool]   // the gate, or making the request of a planner
+	deciding  few[string, bool]             // rounds, by the tokens of their scopes
+	contracts map[string]*tool.Contract     // of the tools that the run froze
+	past      few[string, *agents.Past]     // what is left of rounds whose parts are stored, by the agents' tokens
+	shelves   few[string, *agents.Shelf]    // of long answers, likewise
+	whole     few[string, bool]             // whose requests go out whole, since something else lies where a part belongs
+	said      few[attemptOf, said]          // of results, beside their values
+	shares    few[shareOf, agent.Budget]    // of the budgets of agents above
+	sharing   few[shareOf, []func()]        // wait until a share is known, which somebody finds out
+	spent     few[string, agent.Spending]   // by agents that are over, by token
+	added     few[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
+	speakers  few[wordOf, []func()]         // are told once a word of theirs was read
 }
 
 // shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.
@@ -149,7 +148,7 @@ type wordOf struct{ agent, id string }
 // shelfOf returns the shelf of an agent, which may be new.
 func (a *agentsOf) shelfOf(agent string) *agents.Shelf {
 	if a.shelves[agent] == nil {
-		a.shelves[agent] = &agents.Shelf{}
+		a.shelves.put(agent, &agents.Shelf{})
 	}
 	return a.shelves[agent]
 }
@@ -160,7 +159,7 @@ func (a *agentsOf) heardOut(w wordOf) {
 		return
 	}
 	waiting := a.speakers[w]
-	delete(a.speakers, w)
+	a.speakers.drop(w)
 	for _, tell := range waiting {
 		tell()
 	}
@@ -178,15 +177,7 @@ type said struct{ kind, planner string }
 // heard keeps what a record says of its result for agents; nearly all say nothing.
 func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 	if a != nil && w.Error == nil && (w.Type != "" || w.Planner != "") {
-		a.said[attemptOf{of.Step, of.Number}] = said{w.Type, w.Planner}
-	}
-}
-
-func newAgentsOf(defined map[string]*agent.Definition, templates map[string]*plan.Template) *agentsOf {
-	return &agentsOf{
-		defined: defined, templates: templates, records: map[string]*wire.Round{}, amended: map[amendedRound]*wire.AmendedRound{}, arguments: map[machine.Call][]byte{},
-		asking: map[machine.Dispatch]bool{}, deciding: map[string]bool{}, past: map[string]*agents.Past{}, shelves: map[string]*agents.Shelf{}, whole: map[string]bool{}, said: map[attemptOf]said{},
-		speakers: map[wordOf][]func(){}, shares: map[shareOf]agent.Budget{}, sharing: map[shareOf][]func(){}, spent: map[string]agent.Spending{}, added: map[string][]agent.Artifact{},
+		a.said.put(attemptOf{of.Step, of.Number}, said{w.Type, w.Planner})
 	}
 }
 
@@ -209,7 +200,7 @@ func (a *agentsOf) made(c machine.Call) []byte {
 // over lets go of the arguments of a call that was decided.
 func (a *agentsOf) over(c machine.Call) {
 	if a != nil {
-		delete(a.arguments, c)
+		a.arguments.drop(c)
 	}
 }
 
