@@ -48,12 +48,6 @@ type registry struct {
 	agentSets map[[sha256.Size]byte]agentSet
 }
 
-// agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.
-type agentSet struct {
-	defined   map[string]*agent.Definition // by name
-	templates map[string]*plan.Template    // the agents' too
-}
-
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
 // registers one of them anew. It is never changed.
 type frozenSet struct {

@@ -110,6 +110,25 @@ type progress struct {
 	parked    []entry                        // records that wait for a phase or a blob, in ledger order
 }
 
+// few is a map that takes no room while there is nothing in it: most of what an owner may have to keep of a run, it has of
+// none, or for a moment. What is not there is read as from any map.
+type few[K comparable, V any] map[K]V
+
+// put puts a value in.
+func (f *few[K, V]) put(key K, value V) {
+	if *f == nil {
+		*f = few[K, V]{}
+	}
+	(*f)[key] = value
+}
+
+// drop takes a value out. A map that has had something in it keeps room for eight.
+func (f *few[K, V]) drop(key K) {
+	if delete(*f, key); len(*f) == 0 {
+		*f = nil
+	}
+}
+
 // agentsOf is what an owner has of the agents of a run.
 type agentsOf struct {
 	agentSet
@@ -128,6 +147,12 @@ type agentsOf struct {
 	spent     few[string, agent.Spending]   // by agents that are over, by token
 	added     few[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
 	speakers  few[wordOf, []func()]         // are told once a word of theirs was read
+}
+
+// agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.
+type agentSet struct {
+	defined   map[string]*agent.Definition // by name
+	templates map[string]*plan.Template    // the agents' too
 }
 
 // shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.
