@@ -32,7 +32,7 @@ func TestAnAgentAsksAPerson(t *testing.T) {
 	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
 	_, err = s.client.Answer(ctx(t), q, json.RawMessage(`"dog"`), client.Answer{})
 	require.NoError(t, err)
-	o := s.wait(r)
+	o := s.unasked(r, q.Step)
 	require.JSONEq(t, `"dog"`, result(t, o, "a"), "%s", o.JSON())
 	require.Contains(t, string(x.asked[0]["tools"]), `"name":"ask"`)
 	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"succeeded","result":"dog"`)

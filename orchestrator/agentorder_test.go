@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +51,20 @@ func (s *system) amended(id string) map[string]int {
 		}
 	}
 	return count
+}
+
+// firstAmendment waits for the first record that amends a scope of a run which goes on.
+func (s *system) firstAmendment(id, scope string) (rec *kv.Entry) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		doc, err := s.client.Get(ctx(s.t), id)
+		if err != nil {
+			return false
+		}
+		rec, err = s.store.Ledger.Read(ctx(s.t), subjects.AmendRecord(subjects.NewRun("default", id), doc.Generation, scope, 1, 1))
+		return err == nil
+	}, patience, 10*time.Millisecond)
+	return rec
 }
 
 // TestGatesHoldInPlansOfSteps as they do in the answer itself, on its way in the same order: of a state machine, of what is
@@ -154,7 +169,11 @@ func TestAnOpenPlanOfAnAnswerIsClosed(t *testing.T) {
 	s.plays("planner", `{"steps":[{"id":"p","plan":`+open+`},{"id":"h","tool":"execute_tool_plan","arguments":`+open+`},{"id":"t","tool":"opened"}],
 		"output":["$ref:p.e.n","$ref:h.e.n","$ref:t.e.n"]}`)
 	s.agent("opener", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","opened","execute_tool_plan"]}`)
-	o := s.run(`{"steps":[{"id":"a","tool":"opener"},{"id":"t","tool":"opened"}]}`, "opens")
+	r := s.submit(`{"steps":[{"id":"a","tool":"opener"},{"id":"t","tool":"opened"}]}`, "opens")
+	closed := s.firstAmendment("opens", "a/=0/p")
+	require.True(t, wire.ParseAmend(closed.Data).ByOwner, "a plan that nobody may amend is closed by its owner's word alone: %s", closed.Data)
+	require.Contains(t, wire.AmendNeeds(closed.Header, closed.Data), wire.OwnClose)
+	o := s.wait(r)
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
 	require.JSONEq(t, `[1,1,1]`, result(t, o, "a"))
 	require.Equal(t, map[string]int{"a/=0/p": 1, "a/=0/h": 1, "a/=0/t": 1, "t": 1}, s.amended("opens"))

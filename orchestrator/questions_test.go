@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -39,6 +40,28 @@ func (s *system) noQuestions() {
 		all, err := s.client.Questions(ctx(s.t), "")
 		return err == nil && len(all) == 0
 	}, patience, 10*time.Millisecond)
+}
+
+// unasked waits for a run that asks nobody anything any more, but for the step that was just answered.
+func (s *system) unasked(r *client.Run, answered string) *outcome.Outcome {
+	s.t.Helper()
+	over, cancel := context.WithCancel(ctx(s.t))
+	go func() {
+		defer cancel()
+		_, _ = r.Wait(over)
+	}()
+	for {
+		select {
+		case <-over.Done():
+			return s.wait(r)
+		case <-time.After(10 * time.Millisecond):
+			all, err := s.client.Questions(ctx(s.t), "")
+			require.NoError(s.t, err)
+			for _, q := range all {
+				require.Equal(s.t, answered, q.Step, "somebody is asked %q", q.Text)
+			}
+		}
+	}
 }
 
 // TestTheListOfQuestionsIsOldestFirst, also where an entry was written anew since, as an owner does that begins with it.

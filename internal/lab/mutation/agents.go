@@ -296,7 +296,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-output", "an agent comes to an output that a guard does not let pass",
-		"machine/guarding.go", "	if r.stepOf(i).Agent().Guards == nil || g.passes(r, at, out) {\n", "	if true {\n", "./machine", "Scenarios/agents",
+		"machine/guarding.go", "	if r.stepOf(i).Agent().Guards == nil || g.passes(r, at, out) {\n", "	if g != nil {\n", "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-guard-input", "an agent begins whose input a guard does not let pass",

@@ -70,7 +70,7 @@ func (all results) write(o Options) error {
 // table returns the report, in the order of the list. What is not on the list any more is left out.
 func (all results) table() string {
 	var b strings.Builder
-	b.WriteString("# Bugs that the tests catch\n\nWritten by `make mutants`. Each row is a bug that was planted into the code by itself, for one build, and the first test that failed with it; the same test passes without.\n\n")
+	b.WriteString("# Bugs that the tests catch\n\nWritten by `make mutants`. Each row is a bug that was planted into the code by itself and the first test that failed with it; the same test passes without. The seconds are those of the tests, on a machine that may have been busy; of older rows those of a build, too.\n\n")
 	b.WriteString("| | bug | in | caught by | seconds | commit |\n|---|---|---|---|---:|---|\n")
 	caught, absent := 0, 0
 	for _, m := range mutants {

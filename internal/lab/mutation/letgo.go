@@ -8,7 +8,7 @@ var ofLettingGo = []mutant{
 	},
 	{
 		"let-go-last", "a run lets go of what the next iteration refers to",
-		"machine/letgo.go", "	if int(sc.iteration) >= l.entered-1 {", "	if int(sc.iteration) >= l.entered {", "./machine", "RandomScopes|LetGoOfNothing",
+		"machine/letgo.go", "	if int(sc.iteration) >= l.entered-1 {", "	if int(sc.iteration) >= l.entered {", "./machine", "AppliedOnceAllIsThere",
 	},
 	{
 		"let-go-collected", "a run lets go of what a loop's list is derived of",

@@ -313,7 +313,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"lacking-takes-part", "who does not know what runs need takes a share of the partitions",
-		"orchestrator/partitions.go", "bool { return m.Lacks != \"\" })", "bool { return false })", "./orchestrator", "TestWhoDoesNotKnow",
+		"orchestrator/partitions.go", "bool { return m.Lacks != \"\" })", "bool { return false })", "./orchestrator", "TestWhoSharesThePartitions",
 	},
 	{
 		"needs-ignored", "a run is gone on with by who does not know what it needs",

@@ -55,6 +55,7 @@ func TestWanted(t *testing.T) {
 func TestFirstFailure(t *testing.T) {
 	require.Equal(t, "TestA/x", firstFailure("ok\n    --- FAIL: TestA/x (0.1s)\n--- FAIL: TestA (0.2s)\nFAIL"))
 	require.Equal(t, "the time limit", firstFailure("panic: test timed out after 4m"))
+	require.Equal(t, "the time limit of TestA", firstFailure("panic: test timed out after 4m\n\trunning tests:\n\t\tTestA (4m0s)\n"))
 	require.Equal(t, "a panic", firstFailure("panic: nil map"))
 	require.Equal(t, "the test run", firstFailure("FAIL"))
 }

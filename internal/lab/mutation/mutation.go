@@ -1,6 +1,7 @@
-// Package mutation plants one bug at a time into a copy of a source file and runs the tests that should notice: proof
-// that they can fail. Nothing of it is in the product: the go command's -overlay puts the changed file in place of the
-// real one for one build.
+// Package mutation plants bugs into copies of source files and runs the tests that should notice each: proof that they
+// can fail. Nothing of it is in the product: the go command's -overlay puts the changed files in place of the real ones.
+// All bugs are in one build, asleep but for the one that the environment names; only what lies outside of a function, or
+// in one that recovers, has a build of its own.
 //
 //	go run ./cmd/lab mutants                    # all of them
 //	go run ./cmd/lab mutants --only ack,claim   # those whose names hold one of these words
@@ -12,13 +13,11 @@ package mutation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -46,16 +45,33 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	planted, missed := 0, 0
-	for _, m := range mutants {
-		if _, done := known[m.name]; !o.wanted(m) || o.Missing && done {
+	dir, err := os.MkdirTemp("", "stepjet-mutation-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	chosen := o.chosen(known)
+	all, alone, wrong, err := sleeping(ctx, dir, chosen)
+	if err != nil {
+		return err
+	}
+	missed := 0
+	var failed []error
+	for _, m := range chosen {
+		if what, is := wrong[m.name]; is {
+			fmt.Printf("FAILED  %s: it doesn't compile: %s\n", m.name, what)
+			failed = append(failed, fmt.Errorf("%s was not planted", m.name))
 			continue
 		}
-		r, err := m.plant(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		r, err := m.plant(ctx, dir, all, slices.Contains(alone, m), known[m.name].By)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		planted++
+		if err != nil {
+			fmt.Printf("FAILED  %s: %s\n", m.name, err)
+			failed = append(failed, fmt.Errorf("%s was not planted", m.name))
+			continue
+		}
 		if !r.caught {
 			missed++
 		}
@@ -66,10 +82,25 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	if missed > 0 {
-		return fmt.Errorf("%d of %d bugs were noticed by nobody", missed, planted)
+		failed = append(failed, fmt.Errorf("%d of %d bugs were noticed by nobody", missed, len(chosen)))
 	}
-	fmt.Printf("all %d bugs were caught\n", planted)
-	return known.write(o)
+	if len(failed) == 0 {
+		fmt.Printf("all %d bugs were caught\n", len(chosen))
+	}
+	return errors.Join(append(failed, known.write(o))...)
+}
+
+// chosen returns the bugs that are planted: package by package of their tests, and those last that all tests of one run for.
+func (o Options) chosen(known results) []mutant {
+	var all []mutant
+	for _, m := range mutants {
+		if _, done := known[m.name]; o.wanted(m) && (!o.Missing || !done) {
+			all = append(all, m)
+		}
+	}
+	key := func(m mutant) string { return strconv.FormatBool(m.run == "") + m.tests }
+	slices.SortStableFunc(all, func(a, b mutant) int { return strings.Compare(key(a), key(b)) })
+	return all
 }
 
 // result is what the tests said of one bug.
@@ -99,70 +130,65 @@ func (m mutant) mutated() (string, error) {
 	return strings.Replace(string(source), m.old, m.new, 1), nil
 }
 
-// plant builds with the bug in place and runs the tests.
-func (m mutant) plant(ctx context.Context) (result, error) {
-	source, err := m.mutated()
-	if err != nil {
-		return result{}, err
-	}
-	dir, err := os.MkdirTemp("", "stepjet-mutation-")
-	if err != nil {
-		return result{}, err
-	}
-	defer os.RemoveAll(dir)
-	overlay, err := writeOverlay(dir, m.file, source)
-	if err != nil {
-		return result{}, err
-	}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./"+filepath.Dir(m.file)).CombinedOutput(); err != nil {
-		return result{}, fmt.Errorf("the bug doesn't compile: %w\n%s", err, out)
-	}
-	args := []string{"test", "-overlay", overlay, "-count=1", "-failfast", "-timeout", "4m"}
-	if m.run != "" {
-		args = append(args, "-run", m.run)
+// plant runs the tests with the bug awake: first the one that caught it the last time, which most often does again.
+func (m mutant) plant(ctx context.Context, dir string, all *build, alone bool, before string) (result, error) {
+	with, bug := all, m.name
+	if alone {
+		own, err := apart(dir, m)
+		if err != nil {
+			return result{}, err
+		}
+		defer os.RemoveAll(own.dir)
+		with, bug = own, ""
 	}
 	began := time.Now()
-	out, err := exec.CommandContext(ctx, "go", append(args, strings.Fields(m.tests)...)...).CombinedOutput()
-	r := result{mutant: m, caught: err != nil, took: time.Since(began)}
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
-		return r, errors.Join(err, ctx.Err())
+	if strings.HasPrefix(before, "Test") {
+		if by, err := m.caught(ctx, all, with, bug, exactly(before)); by != "" || err != nil && !errors.Is(err, errNoTest) {
+			return result{m, by != "", by, time.Since(began)}, err
+		}
 	}
-	if r.caught {
-		r.by = firstFailure(string(out))
-		err = m.control(ctx, r.by)
-	}
-	return r, err
+	by, err := m.caught(ctx, all, with, bug, m.run)
+	return result{m, by != "", by, time.Since(began)}, err
 }
 
-// control runs the test that failed without the bug: what fails anyway has caught nothing.
-func (m mutant) control(ctx context.Context, test string) error {
-	if !strings.HasPrefix(test, "Test") {
-		test = m.run
-	}
+// exactly returns the expression that one test matches.
+func exactly(test string) string {
 	parent, _, _ := strings.Cut(test, "/")
-	args := append([]string{"test", "-count=1", "-timeout", "4m", "-run", "^" + parent + "$"}, strings.Fields(m.tests)...)
-	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s fails without the bug, too: %w\n%s", test, err, out)
-	}
-	return nil
+	return "^" + parent + "$"
 }
 
-func writeOverlay(dir, file, source string) (string, error) {
-	changed := filepath.Join(dir, filepath.Base(file))
-	if err := os.WriteFile(changed, []byte(source), 0o600); err != nil {
-		return "", err
+// caught returns the test that fails with the bug and passes without; "" where none does.
+func (m mutant) caught(ctx context.Context, all, with *build, bug, run string) (string, error) {
+	ran := false
+	for _, of := range strings.Fields(m.tests) {
+		limit := most
+		if run != "" {
+			may, err := all.control(ctx, of, run)
+			if errors.Is(err, errNoTest) {
+				continue
+			}
+			if err != nil {
+				return "", err
+			}
+			limit = may
+		}
+		ran = true
+		f, err := with.run(ctx, of, run, bug, limit)
+		if err != nil {
+			return "", err
+		}
+		if f == nil {
+			continue
+		}
+		if run == "" && strings.HasPrefix(f.test, "Test") {
+			_, err = all.control(ctx, of, exactly(f.test))
+		}
+		return f.test, err
 	}
-	place, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
+	if !ran {
+		return "", fmt.Errorf("%s of %s: %w", run, m.tests, errNoTest)
 	}
-	b, err := json.Marshal(map[string]any{"Replace": map[string]string{place: changed}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, b, 0o600)
+	return "", nil
 }
 
 // firstFailure returns the name of the first test that failed, or how the run ended.
@@ -175,9 +201,21 @@ func firstFailure(out string) string {
 	}
 	switch {
 	case strings.Contains(out, "panic: test timed out"):
-		return "the time limit"
+		return strings.TrimSpace("the time limit " + slowest(out))
 	case strings.Contains(out, "panic:"):
 		return "a panic"
 	}
 	return "the test run"
+}
+
+// slowest returns the first test that was running when the time was over.
+func slowest(out string) string {
+	_, list, _ := strings.Cut(out, "running tests:")
+	for word := range strings.FieldsSeq(list) {
+		if strings.HasPrefix(word, "Test") {
+			return "of " + word
+		}
+		break
+	}
+	return ""
 }
