@@ -7,7 +7,7 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # Packages whose code runs on more than one goroutine are tested with the race detector, the pure ones without: there is
 # nothing to race in them, and their random tests are long. The others wait more than they work, so several go on at a time,
 # whatever the number of cores. The time-outs are for a machine that is busy with other things.
-PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/ui/index ./internal/lab/leaselog
+PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/ui/index ./internal/ui/index/tally ./internal/lab/leaselog
 
 # What these measure or play against a clock (leases, heartbeats, outages) needs the machine for itself: one at a time, and
 # without the race detector, which the same code meets elsewhere.

@@ -62,7 +62,7 @@ export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: num
 
 export interface Figure { tool: string; calls: number; failed: number; asked?: number; per_minute: number; p50_ms: number; p99_ms: number; wait_p50_ms: number; wait_p99_ms: number; codes?: Record<string, number> }
 
-export interface Figures { tools: Figure[]; runs: number; left_out?: number; since?: string }
+export interface Figures { tools: Figure[]; others?: Figure; runs: number; left_out?: number; since?: string }
 
 export interface StaffTool { tool: string; slots: number; busy?: number; held?: boolean }
 

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/internal/ui/index"
+	"github.com/stepjet/stepjet/internal/ui/index/tally"
+	"github.com/stepjet/stepjet/outcome"
 )
 
 // What a tool took, and came to, is told by the heads of the runs that are over: nobody has to have counted, and no document
@@ -37,6 +38,8 @@ type figure struct {
 // figures are those of a tenant's tools.
 type figures struct {
 	Tools []figure `json:"tools"`
+	// Others is what the calls of tools came to that are not told apart, since there are too many.
+	Others *figure `json:"others,omitempty"`
 	// Runs is how many runs they are made of, LeftOut how many of that time say nothing of their calls.
 	Runs    int       `json:"runs"`
 	LeftOut int       `json:"left_out,omitempty"`
@@ -45,15 +48,22 @@ type figures struct {
 }
 
 // figuresFrom makes them of sums over a tenant's runs.
-func figuresFrom(sums index.Figures, now time.Time) *figures {
+func figuresFrom(sums tally.Figures, now time.Time) *figures {
 	out := &figures{Tools: []figure{}, Runs: sums.Runs, LeftOut: sums.LeftOut, Since: sums.Since.UTC(), Now: now}
 	minutes := max(1, now.Sub(sums.Since).Minutes())
-	for name, c := range sums.Tools {
-		out.Tools = append(out.Tools, figure{
+	of := func(name string, c *outcome.Calls) figure {
+		return figure{
 			Tool: name, Calls: c.Calls, Failed: c.Failed, Asked: c.Asked, PerMinute: tenths(float64(c.Calls) / minutes), Codes: c.Codes,
 			P50: tenths(c.Ran.Quantile(0.5)), P99: tenths(c.Ran.Quantile(0.99)),
 			WaitP50: tenths(c.Waited.Quantile(0.5)), WaitP99: tenths(c.Waited.Quantile(0.99)),
-		})
+		}
+	}
+	for name, c := range sums.Tools {
+		out.Tools = append(out.Tools, of(name, c))
+	}
+	if sums.Others != nil {
+		others := of("", sums.Others)
+		out.Others = &others
 	}
 	slices.SortFunc(out.Tools, func(a, b figure) int { return cmp.Or(b.Calls-a.Calls, cmp.Compare(a.Tool, b.Tool)) })
 	return out

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stepjet/stepjet/internal/ui/index/tally"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 )
@@ -70,7 +71,8 @@ func (l *Line) Run() subjects.Run {
 
 // entry is a run: the line that is shown of it, and what its two sources say.
 type entry struct {
-	Line
+	Line             // without its tools
+	tools     string // packed
 	plan      uint64 // sequence of its plan record; 0 for none
 	submitted time.Time
 }
@@ -81,9 +83,9 @@ type Index struct {
 	runs    map[string]*entry
 	order   []*entry // newest first, where it is not stale
 	stale   bool
-	tools   map[string][]string        // lists of tools that lines share
-	settled map[string]bool            // keys of runs of which a retry succeeded
-	calls   map[string]map[int64]*slot // by tenant and hour
+	tools   names
+	settled map[string]bool // keys of runs of which a retry succeeded
+	calls   *tally.Tally
 	version uint64
 	changed chan struct{}
 }
@@ -91,9 +93,7 @@ type Index struct {
 // New returns an index of no runs.
 func New() *Index {
 	return &Index{
-		runs: map[string]*entry{}, tools: map[string][]string{}, settled: map[string]bool{},
-		calls:   map[string]map[int64]*slot{},
-		changed: make(chan struct{}, 1),
+		runs: map[string]*entry{}, settled: map[string]bool{}, calls: tally.New(), changed: make(chan struct{}, 1),
 	}
 }
 
@@ -125,6 +125,7 @@ func (ix *Index) Plan(r subjects.Run, seq uint64, at time.Time, retryOf string) 
 			Key: e.Key, Status: outcome.Running, Generation: seq, Submitted: at, RetryOf: retryOf,
 			Settled: ix.settled[e.Key],
 		}
+		e.tools = ""
 	}
 	ix.touch()
 }
@@ -140,7 +141,8 @@ func (ix *Index) Finished(l Line) {
 	if e.at != l.at && l.Status != outcome.Rejected { // it may be told twice
 		ix.sum(&l)
 	}
-	l.Key, l.Tools, l.Settled, l.calls = e.Key, ix.shared(l.Tools), ix.settled[l.Key], nil
+	e.tools = ix.tools.pack(l.Tools)
+	l.Key, l.Tools, l.Settled, l.calls = e.Key, nil, ix.settled[l.Key], nil
 	e.Line = l
 	ix.touch()
 	if l.RetryOf != "" && (l.Settled || l.Status == outcome.Succeeded) {
@@ -172,7 +174,7 @@ func (ix *Index) Known(key string, at uint64) (Line, bool) {
 	if e == nil || e.at != at {
 		return Line{}, false
 	}
-	return e.Line, true
+	return ix.line(e), true
 }
 
 // Get returns the line of a run.
@@ -183,7 +185,7 @@ func (ix *Index) Get(key string) (Line, bool) {
 	if e == nil {
 		return Line{}, false
 	}
-	return e.Line, true
+	return ix.line(e), true
 }
 
 // Tenants returns all tenants that have runs, sorted.
@@ -218,17 +220,11 @@ func (ix *Index) touch() {
 	}
 }
 
-// shared returns one list for all lines that name the same tools.
-func (ix *Index) shared(tools []string) []string {
-	if len(tools) == 0 {
-		return nil
-	}
-	name := strings.Join(tools, "\n")
-	if list, ok := ix.tools[name]; ok {
-		return list
-	}
-	ix.tools[name] = tools
-	return tools
+// line returns the whole line of a run.
+func (ix *Index) line(e *entry) Line {
+	l := e.Line
+	l.Tools = ix.tools.unpack(e.tools)
+	return l
 }
 
 func newestFirst(a, b *entry) int {

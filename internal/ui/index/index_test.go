@@ -246,6 +246,42 @@ func TestAHundredThousandRuns(t *testing.T) {
 	require.Less(t, filter, 100*time.Millisecond)
 }
 
+// So does a week of runs each of which calls another sixteen of a thousand tools, with what their calls came to.
+func TestAHundredThousandRunsOfAThousandTools(t *testing.T) {
+	const n = 100_000
+	r := rand.New(rand.NewPCG(7, 8))
+	var names [1000]string
+	for i := range names {
+		names[i] = fmt.Sprintf("warehouse.tool-%d", i)
+	}
+	var calls [256]*outcome.Calls
+	for i := range calls {
+		calls[i] = &outcome.Calls{Calls: 3, Failed: 1, Codes: map[fault.Code]int{fault.ToolFailed: 1}}
+		for range 3 {
+			calls[i].Ran.Add(time.Duration(r.ExpFloat64() * float64(200*time.Millisecond)))
+			calls[i].Waited.Add(time.Duration(r.ExpFloat64() * float64(5*time.Millisecond)))
+		}
+	}
+	before, ix := heap(), index.New()
+	for i := range n {
+		at := epoch.Add(7 * 24 * time.Hour / n * time.Duration(i))
+		h := outcome.Head{Status: outcome.Succeeded, Generation: uint64(i + 1), Submitted: at, Finished: at, Calls: map[string]*outcome.Calls{}}
+		for range outcome.HeadTools {
+			name := strings.Clone(names[r.IntN(len(names))]) // as it comes out of a header
+			h.Tools = append(h.Tools, name)
+			h.Calls[name] = calls[r.IntN(len(calls))]
+		}
+		ix.Finished(index.Of(subjects.NewRun("acme", fmt.Sprint("order-", i)), uint64(i+1), h))
+	}
+	used := heap() - before
+	f := ix.Figures("acme", epoch)
+	t.Logf("%d MiB", used>>20)
+	require.Len(t, f.Tools, len(names))
+	require.Equal(t, n, f.Runs)
+	require.Less(t, used, uint64(64<<20))
+	require.Equal(t, outcome.HeadTools, len(listed(t, ix, index.Query{Limit: 1}).Lines[0].Tools))
+}
+
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

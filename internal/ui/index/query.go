@@ -64,8 +64,9 @@ func (ix *Index) List(q Query) (Page, error) {
 	defer ix.mu.Unlock()
 	p := Page{Counts: map[outcome.RunStatus]int{}, Version: ix.version}
 	var first, rest []*entry // one more than fit
+	of, known := ix.tools.number(q.Tool)
 	for _, e := range ix.sorted() {
-		if e.Status == "" || !q.keeps(&e.Line) {
+		if e.Status == "" || !q.keeps(&e.Line) || q.Tool != "" && !(known && holds(e.tools, of)) {
 			continue
 		}
 		p.Counts[e.Status]++
@@ -93,18 +94,17 @@ func (ix *Index) List(q Query) (Page, error) {
 		p.Next = placeOf(last, last.Attention() && !q.Newest).String()
 	}
 	for _, e := range found {
-		p.Lines = append(p.Lines, e.Line)
+		p.Lines = append(p.Lines, ix.line(e))
 	}
 	return p, nil
 }
 
-// keeps reports whether a run passes all filters but that of its status.
+// keeps reports whether a run passes all filters but those of its status and its tools.
 func (q *Query) keeps(l *Line) bool {
 	tenant, id, _ := strings.Cut(l.Key, ".")
 	switch {
 	case q.Tenants != nil && !slices.Contains(q.Tenants, tenant),
 		q.Tenant != "" && q.Tenant != tenant,
-		q.Tool != "" && !slices.Contains(l.Tools, q.Tool),
 		!q.From.IsZero() && l.Submitted.Before(q.From),
 		!q.To.IsZero() && !l.Submitted.Before(q.To):
 		return false
