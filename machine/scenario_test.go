@@ -407,6 +407,9 @@ func (s *scenario) answer() string {
 	}
 	for _, x := range s.effects.Dispatch {
 		fmt.Fprintf(&b, "dispatch %s attempt %d", token(x.Call), x.Attempt)
+		if name := s.run.PlanStep(x.Call.Step).Tool; strings.HasPrefix(name, "as-") { // a planner's name for a tool
+			fmt.Fprintf(&b, " to nobody: %s", name)
+		}
 		if q, a := s.run.Inquiry(x.Call); q != nil {
 			fmt.Fprintf(&b, " with %s to attempt %d", a.Value, q.Attempt)
 		}

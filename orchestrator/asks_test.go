@@ -104,7 +104,7 @@ func TestAToolAsksInTheMiddleOfACall(t *testing.T) {
 		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
 	}
 	s.answered("r", "hold", 1, `"yes"`)
-	o := s.wait(r)
+	o := s.unasked(r, "a", "hold")
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
 	require.JSONEq(t, `{"args":{"flight":"LH 400"},"answer":"12A","state":{"hold":7},"attempt":1}`, result(t, o, "a"))
 	done := s.history("default", "r")

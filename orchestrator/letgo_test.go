@@ -160,7 +160,7 @@ func TestARunThatIsPurgedWhileItReadsAgain(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := s.client.Get(ctx(t), "purged")
 		return fault.CodeOf(err) == fault.NotFound
-	}, time.Minute, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond, "its owner reads it again and again")
 }
 
 // reaches waits until a run has begun a step that waits for its gate.

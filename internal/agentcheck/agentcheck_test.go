@@ -1,6 +1,7 @@
 package agentcheck_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +60,20 @@ func TestCircle(t *testing.T) {
 	for _, name := range []string{"above", "below", "far", "nobody"} {
 		require.Nil(t, files.Circle(name), name)
 	}
+}
+
+// What an agent can call is frozen with a run of it: its planner, what makes its summaries, the guards that are tools, its
+// entries, and what those of its facades stand for.
+func TestCallsOf(t *testing.T) {
+	t.Parallel()
+	body, err := json.Marshal(define(t, `{"name":"a","agent":{"planner":{"tool":"m"},"context":{"summary":"sum"},"tools":["x","process",{"unfold":"f","description":"F.","tools":["y"]}],
+		"guards":[{"on":"input","when":"$input != 1"},{"on":"call","tool":"judge"}]}}`))
+	require.NoError(t, err)
+	a, report := agent.Parse(body, nil)
+	require.NotNil(t, a, "%v", report.Problems)
+	require.Equal(t, []agentcheck.Call{
+		{"m", "/agent/planner/tool"}, {"sum", "/agent/context/summary"}, {"judge", "/agent/guards/1/tool"}, {"x", "/agent/tools/0"}, {"y", "/agent/tools/2/tools/0"},
+	}, agentcheck.CallsOf(a))
 }
 
 // The planners of an agent are its own and those of agents that it reaches, through templates too, each once.

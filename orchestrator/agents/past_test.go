@@ -115,7 +115,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		require.Equal(t, min(n, 1), min(want.Past.Rounds(), 1))
 
 		answer := fmt.Sprintf(`{"steps":[{"id":"f","tool":"find","arguments":{"q":%d}},{"id":"p","tool":"pay","arguments":{"n":%d}},
-			{"id":"l","tool":"late"},{"id":"b","tool":"blackboard"}],"output":{"o":"$ref:f.n"},"usage":{"input_tokens":%d,"output_tokens":9}}`, n, n%4, 100+n)
+			{"id":"l","tool":"late"},{"id":"b","tool":"blackboard"}],"output":{"o":"$ref:f.n"},"usage":{"model":"m%d","input_tokens":%d,"output_tokens":9}}`, n, n%4, n%3, 100+n)
 		if n%9 == 4 { // it does not say what it took
 			answer = strings.Replace(answer, `"usage"`, `"costs"`, 1)
 		}
@@ -123,7 +123,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 		case n%11 == 7:
 			answer = `{"steps":[{"id":"x","tool":"fnid"}]}`
 		case n%4 == 3:
-			answer = fmt.Sprintf(`{"steps":[{"id":"h","tool":"process_history"},{"id":"g","tool":"find","arguments":{"of":"$ref:r%d.f"}},{"id":"o","tool":"process"}]}`, (n-3)/4*4)
+			answer = fmt.Sprintf(`{"steps":[{"id":"h","tool":"process_history"},{"id":"m","tool":"process_models"},{"id":"g","tool":"find","arguments":{"of":"$ref:r%d.f"}},{"id":"o","tool":"process"}]}`, (n-3)/4*4)
 		}
 		if whole.Rounds[n].Answer = []byte(answer); n%10 == 5 { // somebody interrupts it before it is decided
 			if n%20 == 5 { // or answered
@@ -141,7 +141,7 @@ func TestAPastSaysAsMuchAsTheRounds(t *testing.T) {
 			}
 			require.Equal(t, whole.Rounds[n], l.Rounds[n], "round %d", n)
 		}
-		for path, tool := range map[string]string{"p": "pay", "h": "process_history"} {
+		for path, tool := range map[string]string{"p": "pay", "h": "process_history", "m": "process_models"} {
 			args, result, failed := fresh(nil).Ready(n, path, uint64(10*n+1), json.RawMessage(fmt.Sprintf(`{"n":%d}`, n%4)))
 			args2, result2, failed2 := fresh(past).Ready(n, path, uint64(10*n+1), json.RawMessage(fmt.Sprintf(`{"n":%d}`, n%4)))
 			require.Equal(t, []any{args, result, failed}, []any{args2, result2, failed2}, "round %d, %s", n, tool)

@@ -152,7 +152,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-amend-named", "what is added to a round is called by the planner's name for it",
-		"machine/amending.go", "			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])\n", "", "./orchestrator", "ARoundIsAmended",
+		"machine/amending.go", "			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])\n", "", "./machine", "Scenarios/amendedrounds",
 	},
 	{
 		"agent-amend-plan", "a plan within a step of a round is amended, and nothing of that is admitted",
@@ -344,11 +344,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-void", "a call that is not made costs a call of each guard",
-		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator", "GuardsThatAreTools",
+		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator/agents", "AGuardIsAsked",
 	},
 	{
 		"agent-guard-frozen", "the guards of an agent below are not frozen with the run",
-		"internal/agentcheck/circle.go", "		if g.Tool != \"\" {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgentBelow",
+		"internal/agentcheck/circle.go", "		if g.Tool != \"\" {\n", "		if false {\n", "./internal/agentcheck", "CallsOf",
 	},
 	{
 		"agent-board-inherited", "an agent that another calls begins with an empty blackboard",
@@ -364,7 +364,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-models-forgotten", "the models of rounds that are past are forgotten",
-		"orchestrator/agents/past.go", "		all = append(all, l.Past.models...)\n", "", "./orchestrator", "WhatTimeIsLeft",
+		"orchestrator/agents/past.go", "		all = append(all, l.Past.models...)\n", "", "./orchestrator/agents", "APastSays",
 	},
 	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
@@ -416,7 +416,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-share-unreturned", "what agents leave of their shares is lost",
-		"orchestrator/agents/spending.go", "b.Over == 0 || b.Over > begun {", "true {", "./orchestrator", "SharesOfABudget",
+		"orchestrator/agents/spending.go", "b.Over == 0 || b.Over > begun {", "true {", "./orchestrator/agents", "SharedAgain",
 	},
 	{
 		"agent-below-free", "what agents below have used up does not count",

@@ -36,7 +36,7 @@ var ofLettingGo = []mutant{
 	},
 	{
 		"let-go-purged", "a run whose records are gone is tried to be read for ever",
-		"orchestrator/evaluator.go", "			case purged:\n", "			case false:\n", "./orchestrator", "PurgedWhileItReadsAgain",
+		"orchestrator/evaluator.go", "			case purged:\n", "			case purged && err == nil:\n", "./orchestrator", "PurgedWhileItReadsAgain",
 	},
 	{
 		"let-go-input", "what is in a scope whose input was let go of counts as having none",

@@ -389,7 +389,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"lists-in-any-order", "of two lists the one that is counted first decides whether the run stops",
-		"machine/items.go", "	if uncertain && r.ordered != ordered {", "	if uncertain && ordered < 0 {", "./machine", "",
+		"machine/items.go", "	if uncertain && r.ordered != ordered {", "	if uncertain && ordered < 0 {", "./machine", "Scenarios",
 	},
 	{
 		"bucket-believed", "the bucket that a worker's handle names is believed as it stands",
