@@ -60,7 +60,11 @@ func (c *Client) Question(ctx context.Context, run, step string) (*outcome.Quest
 	if err != nil || q.Blob == nil {
 		return q, err
 	}
-	if q.Arguments, err = c.store.Archive.Blob(ctx, q.Blob); err != nil {
+	large := &q.Arguments
+	if q.Round != nil {
+		large = &q.Plan
+	}
+	if *large, err = c.store.Archive.Blob(ctx, q.Blob); err != nil {
 		return nil, err
 	}
 	return q, nil

@@ -173,6 +173,28 @@ func (s *Archive) PutNamed(ctx context.Context, bucket, name string, data []byte
 	return o.isOf(info), err
 }
 
+// PutOnce stores data under a name that is made of its bytes, and returns its handle. Who comes second writes nothing, and has
+// the handle of who came first, as long as that stands for these bytes: a name is no more than somebody's word. Errors as
+// those of PutBlob.
+func (s *Archive) PutOnce(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {
+	if !ofTenant(bucket, name) {
+		return nil, anothersBucket(bucket, name)
+	}
+	o := newObject(s.account, bucket, name, data)
+	info, err := o.described(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.isOf(info) && int64(info.Chunks) <= int64(len(data)):
+		first := o.handle()
+		first.NUID, first.Chunks = info.NUID, int(info.Chunks)
+		if _, err := s.Blob(ctx, first); err == nil {
+			return first, nil
+		}
+	}
+	return s.PutBlob(ctx, bucket, name, data)
+}
+
 // described returns what is said of an object's name; nil where nothing is.
 func (o *object) described(ctx context.Context) (info *jetstream.ObjectInfo, err error) {
 	err = o.s.retry(ctx, func(ctx context.Context) error {

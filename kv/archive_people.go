@@ -126,16 +126,20 @@ func questionSubject(r subjects.Run, generation uint64, step string) string {
 	return questionsPrefix + subjects.QuestionKey(r, generation, step)
 }
 
-// PutQuestion writes the entry of an open question, over what is there. Arguments over 256 KiB go to a blob, in the
-// bucket of the run's large values. Errors as those of Read, and of PutBlob.
+// PutQuestion writes the entry of an open question, over what is there. Arguments over 256 KiB, and the plan of a
+// round, go to a blob, in the bucket of the run's large values. Errors as those of Read, and of PutBlob.
 func (s *Archive) PutQuestion(ctx context.Context, r subjects.Run, bucket string, q *outcome.Question) (err error) {
 	entry := *q
-	if len(entry.Arguments) > wire.InlineLimit {
+	large := &entry.Arguments
+	if q.Round != nil {
+		large = &entry.Plan
+	}
+	if len(*large) > wire.InlineLimit {
 		name := subjects.RunBlobName(r, q.Generation, "question", nuid.Next())
-		if entry.Blob, err = s.PutBlob(ctx, bucket, name, entry.Arguments); err != nil {
+		if entry.Blob, err = s.PutBlob(ctx, bucket, name, *large); err != nil {
 			return err
 		}
-		entry.Arguments = nil
+		*large = nil
 	}
 	h, body := wire.QuestionMessage(&entry)
 	subject := questionSubject(r, q.Generation, q.Step)

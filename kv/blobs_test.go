@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 
@@ -223,6 +224,40 @@ func TestANamedBlobIsStoredOnce(t *testing.T) {
 	info, err = o.described(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, o.nuid, info.NUID)
+}
+
+// TestABlobOfItsBytesIsStoredOnce: who comes second has the handle of who came first, unless that stands for something else.
+func TestABlobOfItsBytesIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	const name = "t/r/1/round/digest"
+	data := bytes.Repeat([]byte("round "), 200<<10)
+	first, err := s.Archive.PutOnce(t.Context(), "", name, data)
+	require.NoError(t, err)
+	stored := s.counted("$O.blobs.>")
+	second, err := s.Archive.PutOnce(t.Context(), "", name, data)
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+	require.Equal(t, stored, s.counted("$O.blobs.>"), "nothing was written")
+
+	// somebody says of a name that it stands for these bytes, before they are there, or for others
+	for _, forged := range []string{"t/r/1/round/a", "t/r/1/round/b"} {
+		info, err := s.Archive.blobInfo(t.Context(), "", name)
+		require.NoError(t, err)
+		if info.Name, info.NUID = forged, "nobody"; strings.HasSuffix(forged, "b") {
+			info.Digest = "SHA-256=other"
+		}
+		body, err := json.Marshal(info)
+		require.NoError(t, err)
+		require.NoError(t, s.publish(subjects.BlobMetaOf("", forged), body, nil))
+		h, err := s.Archive.PutOnce(t.Context(), "", forged, data)
+		require.NoError(t, err)
+		got, err := s.Archive.Blob(t.Context(), h)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(data, got))
+	}
+	_, err = s.Archive.PutOnce(t.Context(), "blobs-other", name, data)
+	require.Error(t, err)
 }
 
 // TestNoHeaderRemovesWhatOthersStored: every stream but those that orchestrators alone write to refuses a rollup.

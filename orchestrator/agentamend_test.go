@@ -52,7 +52,7 @@ func TestARoundIsAmended(t *testing.T) {
 	require.Equal(t, 1, done.Revision)
 	e, err := s.store.Ledger.Read(ctx(t), subjects.AmendRecord(subjects.NewRun("default", "amended"), r.Generation(), "a/=1", 1, 1))
 	require.NoError(t, err)
-	require.Equal(t, []string{wire.AmendedRounds}, wire.AmendNeeds(e.Header, e.Data), "who does not know of such leaves the run alone")
+	require.Equal(t, []string{wire.AmendedRounds}, wire.RecordNeeds(e.Header, e.Data), "who does not know of such leaves the run alone")
 	again, err := s.client.Amend(ctx(t), "amended", amend)
 	require.NoError(t, err)
 	require.True(t, again.Already)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/stepjet/stepjet/agent/request"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
@@ -28,14 +30,19 @@ type agentry struct {
 	memory    *memory
 	decider   *decider
 	announcer *announcer
+
+	inline int // bytes of a round's record; a longer one lies in a blob
 }
 
-// roundOf reads the record of a round; nil where it is of none that the run can have.
+// ofRound reports whether the record of a round is of one that the run can have.
+func ofRound(r *run, scope string) bool {
+	s, _, ok := planStep(r, subjects.ScopeOf(scope))
+	return r.agents != nil && ok && s.Agent() != nil && subjects.IsIteration(scope)
+}
+
+// roundOf reads a round that the run can have, whose bytes are there.
 func roundOf(r *run, e entry) *machine.Round {
-	s, _, ok := planStep(r, subjects.ScopeOf(e.rec.Step))
-	if r.agents == nil || !ok || s.Agent() == nil || !subjects.IsIteration(e.rec.Step) {
-		return nil
-	}
+	s, _, _ := planStep(r, subjects.ScopeOf(e.rec.Step))
 	d := wire.ParseRound(e.Data)
 	r.agents.records.put(e.rec.Step, &d)
 	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r), formerly(r))
@@ -221,7 +228,7 @@ func (ag *agentry) round(r *run, of machine.Call) {
 	}
 	its.deciding.put(scope, true)
 	x, id, generation, a := ag.look(r, of, machine.RoundCount(r.machine, of)-1, false), r.id, r.generation, r.attempt(of, 1)
-	trace := r.trace
+	trace, bucket := r.trace, r.bucket()
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() {
 			its.deciding.drop(scope)
@@ -239,18 +246,43 @@ func (ag *agentry) round(r *run, of machine.Call) {
 			ag.decider.fail(a, err, trace)
 			return
 		}
-		h, body, bad := d.Message()
-		if bad != nil || len(body) > wire.InlineLimit {
-			d = &wire.Round{Problems: []fault.Problem{{Code: fault.LimitExceeded, Message: fmt.Sprintf("the answer is too large to be run as one round: its record would have %d bytes, at most %d are allowed", len(body), wire.InlineLimit),
-				Hint: "answer with less at a time, or refer to what results have instead of writing it"}}}
-			h, body, _ = d.Message() // of texts
-		}
-		ag.store.CreateAsync(ctx, subjects.RoundRecord(id, generation, scope, ag.store.Shards()), h, body, nil, func(_ kv.Decision, _ uint64, err error) {
+		h, body, bad := ag.written(ctx, d, id, generation, bucket)
+		said := func(_ kv.Decision, _ uint64, err error) {
 			if err != nil && ctx.Err() == nil {
 				ag.log.Error("a round could not be recorded; the sweep tries again", "tenant", id.Tenant, "run", id.Plain(), "scope", scope, "error", err)
 			}
-		})
+		}
+		if bad != nil {
+			said(0, 0, bad)
+			return
+		}
+		ag.store.CreateAsync(ctx, subjects.RoundRecord(id, generation, scope, ag.store.Shards()), h, body, nil, said)
 	})
+}
+
+// written writes the record of a round. What is too long for a message is stored in a blob before: it goes by the digest of its
+// bytes, so that who dies in between leaves what the next one finds, and one whose code makes other bytes stores others. Which
+// blob counts is the record's to say. The error is one to try again after.
+func (ag *agentry) written(ctx context.Context, d *wire.Round, id subjects.Run, generation uint64, bucket string) (nats.Header, []byte, error) {
+	h, body, err := d.Message()
+	if err != nil || len(body) > wire.MaxRound {
+		d = &wire.Round{Problems: []fault.Problem{{Code: fault.LimitExceeded, Message: fmt.Sprintf("the answer is too large to be run as one round: its record would have %d bytes, at most %d are allowed", len(body), wire.MaxRound),
+			Hint: "answer with less at a time, or refer to what results have instead of writing it"}}}
+		h, body, _ = d.Message() // of texts
+	}
+	if len(body) <= ag.inline {
+		return h, body, nil
+	}
+	if err := ag.store.RecordNeeds(ctx, wire.LargeRoundNeeds()); err != nil { // the run goes to one who knows, once the record stands
+		return nil, nil, err
+	}
+	sum := sha256.Sum256(body)
+	blob, err := ag.store.PutOnce(ctx, bucket, subjects.RoundBlobName(id, generation, hex.EncodeToString(sum[:])), body)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, body = wire.LargeRoundMessage(blob)
+	return h, body, nil
 }
 
 // guardCall is a call of a guard of an agent: what it is asked about, and where that is read.

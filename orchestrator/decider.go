@@ -189,7 +189,7 @@ func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.He
 	create := func() {
 		dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) { said(err) })
 	}
-	needs := wire.AmendNeeds(h, body)
+	needs := wire.RecordNeeds(h, body)
 	if needs == nil {
 		create()
 		return

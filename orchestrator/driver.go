@@ -11,6 +11,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/seal"
 	"github.com/stepjet/stepjet/subjects"
@@ -234,10 +235,10 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 			return false
 		}
 	case subjects.RoundKind:
-		if rec.Round = roundOf(r, e); rec.Round == nil {
+		if !ofRound(r, e.rec.Step) {
 			return true
 		}
-		if !dr.earlier(r, rec, machine.MissingOf(r.machine, rec.Round)) {
+		if !dr.round(r, e, &rec) {
 			return false
 		}
 	case subjects.SayKind:
@@ -332,6 +333,48 @@ func (dr *driver) earlier(r *run, rec machine.Record, missing []*machine.Result)
 		dr.perform(r)
 	})
 	return false
+}
+
+// round takes the record of a round; false means that something is read first, and the record waits before all others.
+func (dr *driver) round(r *run, e entry, rec *machine.Record) bool {
+	if blob := wire.RoundBlob(e.Header, e.Data, r.id, r.generation, r.bucket()); blob != nil {
+		dr.fetchRound(r, e, blob)
+		return false
+	}
+	rec.Round = roundOf(r, e)
+	return dr.earlier(r, *rec, machine.MissingOf(r.machine, rec.Round))
+}
+
+// fetchRound reads the blob that a round lies in, which takes the place of its record's body; records behind it wait. It was
+// there before its record was. What can't be read any more is an answer of no use, unless another owner has purged the run.
+func (dr *driver) fetchRound(r *run, e entry, blob *outcome.Handle) {
+	r.busy = true
+	dr.memory.reserve(blob.Size, func(ctx context.Context) {
+		body, err := dr.values.blob(ctx, blob)
+		purged := err != nil && ctx.Err() == nil && dr.evaluator.purged(ctx, r.id, r.generation)
+		if err != nil {
+			unreadable := wire.UnreadableRound()
+			_, body, _ = unreadable.Message() // of texts
+		}
+		dr.post(func() {
+			r.busy = false
+			switch {
+			case r.phase != running || ctx.Err() != nil:
+				return
+			case purged:
+				dr.evaluator.over(r)
+				return
+			case err != nil:
+				dr.log.Error("a round of an agent can't be read: it counts as an answer of no use", "tenant", r.id.Tenant, "run", r.id.Plain(), "round", e.rec.Step, "error", err)
+			}
+			e.Header, e.Data = wire.Versioned(), body
+			r.parked = append([]entry{e}, r.parked...)
+			now := dr.times.of(r)
+			dr.effects.Reset()
+			dr.unpark(r, now)
+			dr.perform(r)
+		})
+	})
 }
 
 // decidedNow returns the amendment that a record is, or that a person said with it what becomes of it; nil for none.

@@ -92,6 +92,7 @@ type storage interface {
 	PurgeQuestion(ctx context.Context, key string, upTo uint64) error
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	PutNamed(ctx context.Context, bucket, name string, data []byte) (same bool, err error)
+	PutOnce(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 
 	toolStorage

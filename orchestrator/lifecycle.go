@@ -128,7 +128,8 @@ func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 			}
 			return
 		}
-		if needs := wire.AmendNeeds(e.Header, e.Data); rec.Kind == subjects.AmendKind && !lc.cfg.Store.Knows.All(needs) {
+		needs := wire.RecordNeeds(e.Header, e.Data)
+		if (rec.Kind == subjects.AmendKind || rec.Kind == subjects.RoundKind) && !lc.cfg.Store.Knows.All(needs) {
 			if r.phase != finishing && r.phase != finished {
 				lc.leaveAlone(r)
 				lc.recordNeeds(needs)

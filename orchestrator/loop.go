@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // loop routes what comes to those who handle it. All of them run on its one goroutine; jobs and callbacks post to it.
@@ -40,7 +41,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
-	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer}
+	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer, inline: wire.InlineLimit}
 	l.questions = &questions{
 		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry,
 		runs: l.runs, cursors: l.cursors, reg: reg,

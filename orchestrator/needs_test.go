@@ -200,7 +200,7 @@ func TestWhatReliesOnNotesNeedsThem(t *testing.T) {
 		at := subjects.AmendRecord(subjects.NewRun("default", "grows"), o.Generation, "=", revision+1, 1)
 		e, err := s.store.Ledger.Read(ctx(t), at)
 		require.NoError(t, err)
-		require.Equal(t, want, wire.AmendNeeds(e.Header, e.Data))
+		require.Equal(t, want, wire.RecordNeeds(e.Header, e.Data))
 		require.False(t, wire.ParseAmend(e.Data).Approved)
 	}
 }

@@ -3,8 +3,11 @@ package orchestrator
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // In some worlds a run calls an agent, whose planner plays a script. Owners die in all phases of its rounds, and several
@@ -33,7 +37,18 @@ const (
 
 // withAgents reports whether this is such a world.
 func (w *world) withAgents() bool {
-	return w.bug == loseRounds || w.bug == otherRounds || w.seed%11 == 4 && w.seed%4 != 3
+	return w.bug == loseRounds || w.bug == otherRounds || w.bug == roundsWithoutBlobs || w.seed%11 == 4 && w.seed%4 != 3
+}
+
+// inlineRounds is how many bytes the record of a round has before it lies in a blob.
+func (w *world) inlineRounds() int {
+	switch w.bug {
+	case roundsWithoutBlobs:
+		return 0
+	case otherRounds:
+		return wire.InlineLimit
+	}
+	return []int{wire.InlineLimit, 0, 700}[w.seed%3]
 }
 
 // registerAgents puts an agent and its tools into the registry.
@@ -328,8 +343,22 @@ func (t *truths) partOffered(name string, body []byte) {
 	t.rounds[name] = bytes.Clone(body)
 }
 
-// roundRecorded checks that a round is decided once, when its planner has answered.
-func (t *truths) roundRecorded(x *truth, rec subjects.Record) {
+// roundRecorded checks that a round is decided once, when its planner has answered, and that whoever reads its record finds
+// all of it.
+func (t *truths) roundRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	var elsewhere struct {
+		Handle *outcome.Handle
+		Needs  []string
+	}
+	if err := json.Unmarshal(e.Data, &elsewhere); err != nil {
+		t.w.violate("A9", "the record of the round %s is %s", rec.Step, e.Data)
+	} else if h := elsewhere.Handle; h != nil {
+		t.w.stats["a round lies in a blob"]++
+		sum := sha256.Sum256(t.w.blobs[h.Name])
+		if hex.EncodeToString(sum[:]) != h.SHA256 || len(elsewhere.Needs) != 1 || !slices.Contains(t.w.needs, elsewhere.Needs[0]) {
+			t.w.violate("A9", "the record of the round %s stands before its blob, or before what it needs: %s", rec.Step, e.Data)
+		}
+	}
 	switch {
 	case !x.agent || x.start == nil || !x.succeeded[subjects.OwnCall(rec.Step, "plan")]:
 		t.w.violate("A1", "the round %s was decided before its planner answered", rec.Step)

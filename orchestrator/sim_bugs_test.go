@@ -57,7 +57,8 @@ const (
 	loseRounds
 	otherRounds
 	otherResults
-	lastBug = otherResults
+	roundsWithoutBlobs
+	lastBug = roundsWithoutBlobs
 )
 
 var bugs = map[bug]string{
@@ -97,6 +98,7 @@ var bugs = map[bug]string{
 	approveUntold:      "follow an amendment that nobody approved of",
 	loseRounds:         "lose the record of a round on the way from the ledger",
 	otherResults:       "take another result than the one that stands for what was let go of",
+	roundsWithoutBlobs: "record a round whose blob is not stored",
 	otherRounds:        "follow another record of a round than the one that stands",
 	takeForApproved:    "take an amendment that waits for one that was approved",
 	askEarlier:         "take the entry of an earlier question for that of a later one",

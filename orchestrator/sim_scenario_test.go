@@ -34,6 +34,7 @@ type knobs struct {
 	lag       time.Duration // of a cursor
 	bounds    bounds        // of bytes
 	letGoFrom int64         // bytes that a run holds before its machine lets go of any
+	inline    int           // bytes of the record of a round before it lies in a blob
 	faults    time.Duration
 	between   time.Duration // faults
 	tools     map[string]tool.Registered
@@ -57,6 +58,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 		faults: pickOne(w, 0, 400*time.Millisecond, 2*time.Second, 8*time.Second, 25*time.Second), tools: map[string]tool.Registered{}, bounds: []bounds{shipped, {run: 1, tenant: 5}, {run: 40, tenant: 60, light: 8}}[seed%3],
 	}
 	w.knobs.loops = []int{1, 1, 2, 3}[seed/2%4]
+	w.knobs.inline = w.inlineRounds()
 	w.knobs.letGoFrom = []int64{0, 0, 0, 64, letGoFrom}[seed%5]
 	w.knobs.lag = 2 * time.Second
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)

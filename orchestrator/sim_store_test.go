@@ -404,6 +404,18 @@ func (s *simStore) PutBlob(_ context.Context, bucket, name string, data []byte) 
 	return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Bucket: bucket}, nil
 }
 
+// PutOnce stores what goes by its digest: who comes second writes nothing.
+func (s *simStore) PutOnce(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error) {
+	if s.w.bug == roundsWithoutBlobs { // it says that it has stored what it has not
+		sum := sha256.Sum256(data)
+		return &outcome.Handle{Name: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Bucket: bucket}, nil
+	}
+	if _, there := s.w.blobs[name]; there {
+		s.w.stats["the blob of a round was there already"]++
+	}
+	return s.PutBlob(ctx, bucket, name, data)
+}
+
 // PutNamed stores what others would make of the same records: all owners make the same.
 func (s *simStore) PutNamed(_ context.Context, bucket, name string, data []byte) (same bool, err error) {
 	s.w.truths.partOffered(name, data)

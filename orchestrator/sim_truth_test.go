@@ -168,7 +168,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		x.decided = append(x.decided, reference.Decided{Stop: string(stop.Reason)})
 		t.w.stats["stop record"]++
 	case rec.Kind == subjects.RoundKind:
-		t.roundRecorded(x, rec)
+		t.roundRecorded(x, rec, e)
 	case rec.Kind == subjects.SayKind:
 		t.sayRecorded(x, rec, e.Data)
 	case rec.Kind == subjects.AnswerKind:

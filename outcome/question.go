@@ -36,7 +36,7 @@ type Question struct {
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	Choices json.RawMessage `json:"choices,omitempty"`
 	// Arguments are those that the tool would be called with, resolved; where Items is not 0, the list of those of all
-	// items. What is larger than 256 KiB lies in Blob instead.
+	// items. What is larger than 256 KiB lies in Blob instead, and so does the Plan of a Round.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Blob      *Handle         `json:"blob,omitempty"`
 	Items     int             `json:"items,omitempty"`

@@ -144,6 +144,12 @@ func RunBlobName(r Run, generation uint64, kind, unique string) string {
 	return r.Tenant + "/" + r.ID + "/" + strconv.FormatUint(generation, 10) + "/=" + kind + "/" + unique
 }
 
+// RoundBlobName returns the name of the blob that holds the record of a round of an agent which is too large for a message; it
+// goes by the SHA-256 of its bytes, in hex, so that who makes the same again finds it.
+func RoundBlobName(r Run, generation uint64, digest string) string {
+	return RunBlobName(r, generation, "round", digest)
+}
+
 // PartName returns the name of the blob that holds one round of an agent's planner request; agent is the token of the
 // agent's step.
 func PartName(r Run, generation uint64, agent string, round int) string {

@@ -135,8 +135,8 @@ func (a *Amend) Message() (nats.Header, []byte, error) {
 	return Versioned(), body, nil
 }
 
-// AmendNeeds returns what must be known to follow an amendment; nil for nothing.
-func AmendNeeds(h nats.Header, body []byte) []string {
+// RecordNeeds returns what must be known to follow the record of an amendment or of a round; nil for nothing.
+func RecordNeeds(h nats.Header, body []byte) []string {
 	if n, err := Version(h); err != nil || n < ourNeeds {
 		return nil
 	}

@@ -50,8 +50,8 @@ func TestAmendForms(t *testing.T) {
 	require.NoError(t, err)
 	wiretest.Golden(t, *update, "amend_approved", nats.Msg{Header: h, Data: body})
 	require.Equal(t, needing, wire.ParseAmend(body))
-	require.Equal(t, []string{wire.ApprovedAmendments}, wire.AmendNeeds(h, body))
-	require.Nil(t, wire.AmendNeeds(wire.Versioned(), body), "of that version nobody says it")
+	require.Equal(t, []string{wire.ApprovedAmendments}, wire.RecordNeeds(h, body))
+	require.Nil(t, wire.RecordNeeds(wire.Versioned(), body), "of that version nobody says it")
 	require.True(t, wire.KindAmend.Known(h))
 	require.False(t, wire.KindStop.Known(h), "as who knew of no such amendments takes it")
 	ofRound := wire.Amend{
@@ -65,7 +65,7 @@ func TestAmendForms(t *testing.T) {
 	require.NoError(t, err)
 	wiretest.Golden(t, *update, "amend_round", nats.Msg{Header: h, Data: body})
 	require.Equal(t, ofRound, wire.ParseAmend(body))
-	require.Equal(t, []string{wire.AmendedRounds}, wire.AmendNeeds(h, body))
+	require.Equal(t, []string{wire.AmendedRounds}, wire.RecordNeeds(h, body))
 	edited := wire.Amend{
 		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Approved: true, Approves: digest,
 		Needs: []string{wire.ApprovedAmendments, wire.EditedApprovals},
@@ -74,13 +74,13 @@ func TestAmendForms(t *testing.T) {
 	require.NoError(t, err)
 	wiretest.Golden(t, *update, "amend_approves", nats.Msg{Header: h, Data: body})
 	require.Equal(t, edited, wire.ParseAmend(body))
-	require.Equal(t, edited.Needs, wire.AmendNeeds(h, body))
+	require.Equal(t, edited.Needs, wire.RecordNeeds(h, body))
 	closing := wire.Amend{Digest: digest, Change: wire.Change{Close: true}, ByOwner: true, Needs: []string{wire.OwnClose}}
 	h, body, err = closing.Message()
 	require.NoError(t, err)
 	wiretest.Golden(t, *update, "amend_by_owner", nats.Msg{Header: h, Data: body})
 	require.Equal(t, closing, wire.ParseAmend(body))
-	require.Equal(t, closing.Needs, wire.AmendNeeds(h, body))
+	require.Equal(t, closing.Needs, wire.RecordNeeds(h, body))
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`not json`)), "without a digest it changes nothing")
 	require.Equal(t, wire.Amend{}, wire.ParseAmend([]byte(`{"close":true}`)))
 	require.Less(t, len(wire.ParseAmend([]byte(`{"digest":"x","reason":"`+strings.Repeat("x", 10_000)+`"}`)).Reason), 4200)

@@ -167,7 +167,7 @@ const Asking = "asks"
 func Ours() Knowledge {
 	return Knowledge{
 		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, OwnClose: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {},
 	}
 }
 

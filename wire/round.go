@@ -2,10 +2,13 @@ package wire
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // Round is the record of what the answer of an agent's planner came to: the one decision of a round. Created once, by the
@@ -38,6 +41,46 @@ type Round struct {
 	Problems []fault.Problem `json:"problems,omitempty"`
 }
 
+// MaxRound is the most bytes of a round, wherever they lie. An answer has at most 4 MiB; what is decided of it comes on top.
+const MaxRound = 16 << 20
+
+// LargeRounds is the need of a round whose bytes lie in a blob: to who does not know of such, nothing of it runs.
+const LargeRounds = "large-rounds"
+
+// largeRound is the record of a round of more than InlineLimit bytes.
+type largeRound struct {
+	Needs  []string        `json:"needs"`
+	Handle *outcome.Handle `json:"handle"`
+}
+
+// LargeRoundNeeds are what has to be known to follow the record of a round that lies in a blob.
+func LargeRoundNeeds() []string { return []string{LargeRounds} }
+
+// LargeRoundMessage writes the record of a round that lies in a blob, which has the body that the record would have.
+func LargeRoundMessage(blob *outcome.Handle) (nats.Header, []byte) {
+	body, _ := json.Marshal(largeRound{Needs: LargeRoundNeeds(), Handle: blob}) // texts and numbers: it can't fail
+	return nats.Header{subjects.HeaderVersion: {subjects.NeedsVersion}}, body
+}
+
+// RoundBlob returns where the bytes of a round lie, by the record of a run whose large values lie in a bucket; nil where they
+// are the record's own, or where it names no blob of the run's rounds: what ParseRound makes of it is an answer of no use
+// then, for everybody.
+func RoundBlob(h nats.Header, body []byte, r subjects.Run, generation uint64, bucket string) *outcome.Handle {
+	if RecordNeeds(h, body) == nil {
+		return nil
+	}
+	var large largeRound
+	if json.Unmarshal(body, &large) != nil || large.Handle == nil {
+		return nil
+	}
+	blob := large.Handle
+	digest, is := strings.CutPrefix(blob.Name, subjects.RoundBlobName(r, generation, ""))
+	if !is || digest != blob.SHA256 || blob.Bucket != "" && blob.Bucket != bucket || blob.Size > MaxRound {
+		return nil
+	}
+	return blob
+}
+
 // Settled is what a call has come to that is not made: exactly one of its fields is set.
 type Settled struct {
 	Result json.RawMessage `json:"result,omitempty"`
@@ -55,9 +98,17 @@ func (r *Round) Message() (nats.Header, []byte, error) {
 
 // ParseRound reads a round. It never fails: the record stands and decides, and what can't be read is an answer of no use.
 func ParseRound(body []byte) Round {
-	var r Round
-	if err := json.Unmarshal(body, &r); err != nil {
-		return Round{Problems: []fault.Problem{{Code: fault.InvalidRecord, Message: "the record of the round can't be read"}}}
+	var r struct {
+		Round
+		Handle json.RawMessage `json:"handle"`
 	}
-	return r
+	if err := json.Unmarshal(body, &r); err != nil || r.Handle != nil {
+		return UnreadableRound()
+	}
+	return r.Round
+}
+
+// UnreadableRound is what the record of a round stands for that can't be read, or whose blob can't.
+func UnreadableRound() Round {
+	return Round{Problems: []fault.Problem{{Code: fault.InvalidRecord, Message: "the record of the round can't be read"}}}
 }

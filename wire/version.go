@@ -67,7 +67,7 @@ var versions = [...]uint64{
 	KindProgress:   1 << 1,
 	KindToken:      1 << 1,
 	KindNote:       1 << 1,
-	KindRound:      1 << 1,
+	KindRound:      1<<1 | 1<<4, // 4: its bytes lie in a blob
 	KindSay:        1 << 1,
 	KindGroup:      1 << 1,
 }

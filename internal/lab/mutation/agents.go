@@ -3,6 +3,26 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"round-large-need", "an orchestrator that knows of no rounds in blobs goes on with a run that has one",
+		"orchestrator/agentry.go", "err := ag.store.RecordNeeds(ctx, wire.LargeRoundNeeds()); err != nil", "err := error(nil); err != nil", "./orchestrator", "SimulatedWorlds",
+	},
+	{
+		"round-large-overtaken", "records behind a round that lies in a blob are taken before it",
+		"orchestrator/driver.go", "append([]entry{e}, r.parked...)", "append(r.parked, e)", "./orchestrator", "SimulatedWorlds",
+	},
+	{
+		"round-large-anybodys", "a round may lie in any blob of the run, and of any other",
+		"wire/round.go", "!is || digest != blob.SHA256 || blob", "!is && digest == \"\" || blob", "./wire", "ARoundInABlob",
+	},
+	{
+		"round-large-by-name", "who makes the blob of a round again has what somebody says of its name",
+		"kv/archive_blobs.go", "_, err := s.Blob(ctx, first); err == nil {", "true {", "./kv", "ABlobOfItsBytes",
+	},
+	{
+		"round-large-shown", "who is asked about a round that is too large for an entry is shown nothing of it",
+		"client/questions.go", "	if q.Round != nil {\n		large", "	if false {\n		large", "./orchestrator", "ALargeRoundIsApproved",
+	},
+	{
 		"answer-cut-off-whole", "an answer that was cut off is made whole, and what it calls is called",
 		"internal/jsonmend/jsonmend.go", "	s := shapeOf(t)\n	switch {\n", "	if mended, err := jsonrepair.Repair(t); err == nil {\n		return judged(compact([]byte(mended)), true, wanted)\n	}\n	s := shapeOf(t)\n	switch {\n", "./internal/jsonmend", "Flaws|CutOffAnywhere",
 	},

@@ -27,7 +27,7 @@ var Kinds = []string{
 	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event", "question_asks",
 	"question_event", "question_plan", "question_round", "question_round_event", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
 	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_end",
-	"round_invalid", "say", "say_reply", "say_request", "sealing_key",
+	"round_invalid", "round_blob", "say", "say_reply", "say_request", "sealing_key",
 	"start", "start_accepted", "start_event", "start_groups", "start_handle", "start_inline",
 	"start_needs", "start_permits", "start_rejected",
 	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "stop", "stream_details", "token", "token_event", "token_reply", "told_if", "told_value", "told_value_handle", "tool",
