@@ -172,7 +172,7 @@ func TestAnOpenPlanOfAnAnswerIsClosed(t *testing.T) {
 	r := s.submit(`{"steps":[{"id":"a","tool":"opener"},{"id":"t","tool":"opened"}]}`, "opens")
 	closed := s.firstAmendment("opens", "a/=0/p")
 	require.True(t, wire.ParseAmend(closed.Data).ByOwner, "a plan that nobody may amend is closed by its owner's word alone: %s", closed.Data)
-	require.Contains(t, wire.AmendNeeds(closed.Header, closed.Data), wire.OwnClose)
+	require.Contains(t, wire.RecordNeeds(closed.Header, closed.Data), wire.OwnClose)
 	o := s.wait(r)
 	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
 	require.JSONEq(t, `[1,1,1]`, result(t, o, "a"))

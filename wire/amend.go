@@ -135,14 +135,6 @@ func (a *Amend) Message() (nats.Header, []byte, error) {
 	return Versioned(), body, nil
 }
 
-// RecordNeeds returns what must be known to follow the record of an amendment or of a round; nil for nothing.
-func RecordNeeds(h nats.Header, body []byte) []string {
-	if n, err := Version(h); err != nil || n < ourNeeds {
-		return nil
-	}
-	return needsOf(body)
-}
-
 // ParseAmend reads an amendment. It never fails: what can't be read has no digest, and changes nothing.
 func ParseAmend(body []byte) Amend {
 	var a Amend

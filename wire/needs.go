@@ -163,6 +163,9 @@ const Notes = "note"
 // such a record is one that failed.
 const Asking = "asks"
 
+// LargeRounds is the need of a round whose bytes lie in a blob: to who does not know of such, nothing of it runs.
+const LargeRounds = "large-rounds"
+
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
@@ -227,6 +230,14 @@ func needsOf(body []byte) []string {
 		return nil // what it is then is its reader's to say
 	}
 	return in.Needs
+}
+
+// RecordNeeds returns what must be known to follow the record of an amendment or of a round; nil for nothing.
+func RecordNeeds(h nats.Header, body []byte) []string {
+	if n, err := Version(h); err != nil || n < ourNeeds {
+		return nil
+	}
+	return needsOf(body)
 }
 
 // EntryHeader writes the headers of an entry of the registry, an override or a definition: its version says whether

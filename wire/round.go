@@ -44,9 +44,6 @@ type Round struct {
 // MaxRound is the most bytes of a round, wherever they lie. An answer has at most 4 MiB; what is decided of it comes on top.
 const MaxRound = 16 << 20
 
-// LargeRounds is the need of a round whose bytes lie in a blob: to who does not know of such, nothing of it runs.
-const LargeRounds = "large-rounds"
-
 // largeRound is the record of a round of more than InlineLimit bytes.
 type largeRound struct {
 	Needs  []string        `json:"needs"`
