@@ -66,6 +66,10 @@ func sayOf(e entry) *machine.Say {
 // request of a planner is made. then is called once that is done, where the call is to be sent.
 func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	of, round, own, inRound := machine.RoundAround(r.machine, d.Call)
+	if inRound && r.start.Reuse != nil && (&unchanged{run: r}).call(d.Call) {
+		ag.again(r, d)
+		return false
+	}
 	if !inRound || r.agents.made(d.Call) != nil || isFree(r, of, d.Call) {
 		return true
 	}
@@ -198,7 +202,13 @@ func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, a
 
 // answer records what a call came to that is not made.
 func (ag *agentry) answer(a subjects.Attempt, result []byte, r *run) {
-	own, bucket := wire.Result{Body: result, Worker: ownerMark + ag.cfg.Name, Trace: r.trace.Of(a)}, r.bucket()
+	ag.answerWith(a, wire.Result{Body: result}, r)
+}
+
+// answerWith is answer for a result of which more is said.
+func (ag *agentry) answerWith(a subjects.Attempt, own wire.Result, r *run) {
+	result, bucket := own.Body, r.bucket()
+	own.Worker, own.Trace = ownerMark+ag.cfg.Name, r.trace.Of(a)
 	record := func(ctx context.Context) {
 		h, body := own.Message()
 		ag.store.CreateAsync(ctx, subjects.StepRecord(a, ag.store.Shards()), h, body, nil, ag.decider.recorded(a))

@@ -60,6 +60,9 @@ func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, comple
 	}
 	doc.Revision, doc.Amendments = revisionOf(m, subjects.RootScope), amendmentsOf(m)
 	doc.Approval, doc.Templates = m.AccountOf(machine.Call{Step: machine.ThePlan}), templatesOf(r)
+	if r.agents != nil {
+		doc.Agents = r.agents.digests
+	}
 	inOutcome := map[string]bool{}
 	if m.Finished() {
 		doc.Finished = m.LastTime()
@@ -170,6 +173,9 @@ func (d *documents) steps(
 		room.fitTries(st, i)
 		room.fitSaid(r, i, st)
 		room.fitRefused(r, i, st)
+		if r.agents != nil {
+			eachOf(st, i, r.ofAgents)
+		}
 		inside := func(c machine.Call, x *outcome.Step) {
 			if len(r.machine.Amendments()) > 0 {
 				x.Revision = revisionOf(r.machine, x.ID)
@@ -316,6 +322,15 @@ func eachOf(st *outcome.Step, step int, list func(*outcome.Step, machine.Call)) 
 	list(st, machine.Call{Step: step})
 	for i := range st.Items {
 		list(&st.Items[i], machine.Call{Step: step, Item: i + 1})
+	}
+}
+
+// ofAgents adds what is to be told of a call for agents alone.
+func (r *run) ofAgents(st *outcome.Step, c machine.Call) {
+	st.Reused = st.Reused || r.takenOver(c)
+	if res := r.machine.Decided(c); res != nil && len(r.agents.said) > 0 {
+		said := r.agents.said[attemptOf{st.ID, res.Attempt}]
+		st.Type, st.Shown = said.kind, said.planner
 	}
 }
 

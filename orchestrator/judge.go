@@ -315,6 +315,9 @@ func (j *judge) extras(ctx context.Context, id subjects.Run, generation uint64, 
 	}
 	var err error
 	start.Reuse, err = j.takeOver(ctx, id, generation, p, start, x, t)
+	if err == nil && len(start.Reuse.Rounds) > 0 {
+		start.Needs = slices.Compact(slices.Sorted(slices.Values(append(start.Needs, wire.RoundsAgain))))
+	}
 	return err
 }
 

@@ -327,7 +327,7 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (agentSet, err
 		}
 		tools.defined[name] = d
 	}
-	all := agentSet{defined: map[string]*agent.Definition{}}
+	all := agentSet{defined: map[string]*agent.Definition{}, digests: map[string]string{}}
 	for _, name := range names {
 		if !start.Tools[name].Agent {
 			continue
@@ -337,7 +337,7 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (agentSet, err
 			p := report.Problems[0]
 			return agentSet{}, fault.New(fault.Internal, "the agent %s of an accepted run can't be read: %s: %s", name, p.Path, p.Message)
 		}
-		all.defined[name] = a
+		all.defined[name], all.digests[name] = a, agents.Digest(tools.defined[name])
 	}
 	var err error
 	if all.templates, err = g.planned(ctx, names, start, all.defined); err != nil {

@@ -148,7 +148,7 @@ const maxOutgrown = 12
 
 // takeOver gathers the successes of a finished run.
 func (j *judge) takeOver(ctx context.Context, id subjects.Run, generation uint64, p *plan.Plan, start *wire.Start, x identity, t *tried) (*wire.Reuse, error) {
-	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}}
+	u := &wire.Reuse{Of: x.retryOf.Of, From: x.retryOf.From, Steps: map[string]wire.ReusedResult{}, Rounds: map[string]wire.ReusedResult{}}
 	f := &filler{values: j.values, ctx: ctx, bucket: start.Bucket, blobName: func(unique string) string { return subjects.RunBlobName(id, generation, "reuse", unique) }}
 	return u, (&takeover{j, u, t.doc, f, start.Tools}).steps(ctx, t.doc.Steps, p, t.again)
 }
@@ -253,8 +253,12 @@ func (x *takeover) within(ctx context.Context, st *outcome.Step, s *plan.Step) e
 	if s.Repeat != nil {
 		return x.iterations(ctx, st, s)
 	}
-	if s.Plan == nil || s.Approval != nil || st.Answer != nil || s.Agent() != nil { // an agent begins anew
+	if s.Plan == nil || s.Approval != nil || st.Answer != nil {
 		return nil
+	}
+	if s.Agent() != nil {
+		_, err := x.rounds(ctx, st, s.Tool)
+		return err
 	}
 	if t := s.Template; t != nil && (x.tools[s.Tool].Contract.Approval != "" || !bytes.Equal(t.Plan, x.doc.Templates[s.Tool])) {
 		return nil

@@ -153,6 +153,7 @@ type agentsOf struct {
 type agentSet struct {
 	defined   map[string]*agent.Definition // by name
 	templates map[string]*plan.Template    // the agents' too
+	digests   map[string]string            // of agents, by name: see agents.Digest
 }
 
 // shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.

@@ -167,6 +167,10 @@ func (r *Run) JSON() []byte {
 		b = append(b, r.Plan...)
 	}
 	b = r.appendTemplates(b)
+	if len(r.Agents) > 0 {
+		b = append(b, `,"agents":`...)
+		b = appendValue(b, r.Agents)
+	}
 	b = appendSteps(b, `,"steps":`, r.Steps)
 	return append(b, '}')
 }
@@ -361,6 +365,8 @@ func (s *Step) append(b []byte) []byte {
 	if s.Text {
 		b = append(b, `,"text":true`...)
 	}
+	b = appendText(b, `,"type":`, s.Type)
+	b = appendText(b, `,"shown":`, s.Shown)
 	if s.Reused {
 		b = append(b, `,"reused":true`...)
 	}

@@ -175,14 +175,18 @@ type Run struct {
 	// Context names the keys of the out-of-band context that came with the plan, never their values.
 	Context []ContextKey `json:"context,omitempty"`
 	Stats   Stats        `json:"stats"`
-	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan, Templates and Steps are
+	// Blob holds the whole document where it was too large to be kept inline; then Outcome, Plan, Templates, Agents and Steps are
 	// empty.
 	Blob    *Handle         `json:"blob,omitempty"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
 	Plan    json.RawMessage `json:"plan,omitempty"`
 	// Templates are the plans of the templates that the run calls, by name, as they were when it began; nil for none.
 	Templates map[string]json.RawMessage `json:"templates,omitempty"`
-	Steps     []Step                     `json:"steps,omitempty"`
+	// Agents are digests of the agents that the run may call, by name: of all that the requests of their planners follow
+	// from, and what becomes of the answers, but for max_rounds and budget. A retry takes rounds over while they are the
+	// same. Nil for none.
+	Agents map[string]string `json:"agents,omitempty"`
+	Steps  []Step            `json:"steps,omitempty"`
 
 	unknown unknown.Fields // of a newer version: they are written as they were read
 }
@@ -240,6 +244,10 @@ type Step struct {
 	Blob *Handle `json:"blob,omitempty"`
 	// Text is whether Blob holds plain text, which stands for a JSON string.
 	Text bool `json:"text,omitempty"`
+	// Type is what kind of object its worker says that it returned, Shown what it says that a planner is shown in its place.
+	// Only runs with agents have them.
+	Type  string `json:"type,omitempty"`
+	Shown string `json:"shown,omitempty"`
 	// Reused is whether the result was taken over from the run that this one tries again.
 	Reused bool `json:"reused,omitempty"`
 	// Discarded is whether an amendment took the step out of the plan.

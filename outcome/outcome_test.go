@@ -68,7 +68,7 @@ func TestEveryFieldOfAStepIsWritten(t *testing.T) {
 		ID: "a", Tool: "crm/get", Status: outcome.StepFailed, Attempts: 2, Ready: at, Started: at.Add(1), Ended: at.Add(2), Decided: at.Add(3), Worker: "w \"1\"",
 		Tries:   []outcome.Try{{Attempt: 1, Started: at, Ended: at.Add(1), Worker: "w \"1\"", Code: fault.ToolFailed, ToolCode: "x", Deliveries: 2}, {Attempt: 2, Asked: true}},
 		Waiting: "b", Error: fault.New(fault.ToolFailed, "x < y"), Arguments: json.RawMessage(`{"n": 1.0}`), Result: json.RawMessage(`[ 1e400 ]`), Bytes: 9,
-		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"}, Text: true, Reused: true, Discarded: true, Revision: 2, Answer: &outcome.Answered{Decision: outcome.DecisionApproved, At: at},
+		Blob: &outcome.Handle{Name: "n", Size: 1, SHA256: "ab"}, Text: true, Type: "Order", Shown: "an order", Reused: true, Discarded: true, Revision: 2, Answer: &outcome.Answered{Decision: outcome.DecisionApproved, At: at},
 		Answers: []*outcome.Answered{{Decision: outcome.DecisionAnswered, At: at}, {Decision: outcome.DecisionRejected, At: at.Add(1)}}, Refused: []outcome.Refused{{Round: 1, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/p", Message: "m"}}, Count: 2}}, Said: []outcome.Said{{ID: "m1", By: "ann", Verified: true, Interrupt: true, Round: new(int), Content: json.RawMessage(`"x"`)}, {ID: "m2"}}, List: "ef", RetriedKey: "t/r/1/a",
 		Items: []outcome.Step{{ID: "a=0", Tool: "crm/get", Status: outcome.StepSucceeded, Bytes: 1}, {ID: "a=1", Tool: "crm/get", Status: outcome.StepRunning}},
 		Steps: []outcome.Step{{ID: "a/b", Tool: "crm/get", Status: outcome.StepSucceeded, Bytes: 1}},

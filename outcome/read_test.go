@@ -101,7 +101,7 @@ func TestHeadIsWrittenAsEncodingJSONWouldWriteIt(t *testing.T) {
 	}
 	var written map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(full.Head(), &written))
-	require.Len(t, written, len(runNames)-4, "all fields but outcome, plan, templates and steps")
+	require.Len(t, written, len(runNames)-5, "all fields but outcome, plan, templates, agents and steps")
 }
 
 func BenchmarkRead(b *testing.B) {

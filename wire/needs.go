@@ -62,6 +62,10 @@ const SharedBoards = "shared-boards"
 // place of what there was.
 const AgentTime = "agent-time"
 
+// RoundsAgain is the need of a run that takes over rounds of agents from the one that it tries again: who does not know of it
+// would ask their planners anew, and make their calls.
+const RoundsAgain = "rounds-again"
+
 // AgentSummary is the need of a run with an agent that has summaries made, and of such an agent's entry: to who does not know
 // of them their records are nobody's.
 const AgentSummary = "agent-summary"
@@ -170,7 +174,7 @@ const LargeRounds = "large-rounds"
 func Ours() Knowledge {
 	return Knowledge{
 		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }
 

@@ -76,6 +76,9 @@ type Reuse struct {
 	// Items are what is taken over of for_each steps that are executed again, by step. An orchestrator that doesn't
 	// know of it would execute all of their items; so the record has a version that it leaves alone.
 	Items map[string]*ReusedItems `json:"items,omitempty"`
+	// Rounds are the results of calls in rounds of agents, and of their planners, by token. Each counts while all before it
+	// in the loop was taken over.
+	Rounds map[string]ReusedResult `json:"rounds,omitempty"`
 	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
 	Keys map[string]string `json:"keys,omitempty"`
 }
@@ -86,6 +89,9 @@ type ReusedResult struct {
 	Blob  *outcome.Handle `json:"blob,omitempty"`
 	Text  bool            `json:"text,omitempty"`
 	Size  int64           `json:"size"`
+	// Type and Planner are what its worker said of it for agents.
+	Type    string `json:"type,omitempty"`
+	Planner string `json:"planner,omitempty"`
 }
 
 // ReusedItems is what is taken over of a for_each step, if its list is the same again.
@@ -95,6 +101,18 @@ type ReusedItems struct {
 	// Results are those of items that succeeded, Keys the idempotency keys of all that had one; by item, from 0.
 	Results map[int]ReusedResult `json:"results,omitempty"`
 	Keys    map[int]string       `json:"keys,omitempty"`
+}
+
+// Round returns what is taken over of a call in a round of an agent; nil for nothing.
+func (u *Reuse) Round(token string) *ReusedResult {
+	if u == nil {
+		return nil
+	}
+	x, taken := u.Rounds[token]
+	if !taken {
+		return nil
+	}
+	return &x
 }
 
 // ItemsOf returns what is taken over of a for_each step; nil for nothing.

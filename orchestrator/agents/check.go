@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,6 +52,23 @@ func Read(d *tool.Definition, tools Tools) (*agent.Definition, plan.Report) {
 		return nil, r
 	}
 	return a, r
+}
+
+// Digest names all of an agent that the requests of its planner, and what becomes of its answers, follow from, but for how
+// long it may go on: a retry of one with the same digest may go on where it ended. Empty for no agent.
+func Digest(d *tool.Definition) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(d.Agent, &members) != nil {
+		return ""
+	}
+	delete(members, "max_rounds")
+	delete(members, "budget")
+	text, err := json.Marshal([]any{members, d.InputSchema, d.OutputSchema})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // plannerFits refuses a planner, what makes summaries, and guards that no worker hosts: their calls are one step of a tool

@@ -72,6 +72,8 @@ type Round struct {
 	Elapsed time.Duration
 	// Said is what people have said to the agent that its planner is told.
 	Said []request.Message
+	// Again says that its answer was taken over from a run that this one tries again, where it was paid for.
+	Again bool
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
 	Calls []Call
 	// Below are the agents among them, where somebody counts what they use up.
@@ -86,8 +88,8 @@ type Call struct {
 	Token string
 	// Seq is the sequence of the record that decided it; 0 for one that none has.
 	Seq uint64
-	// ByOwner says that no worker did.
-	ByOwner bool
+	// ByOwner says that no worker did; Again that a worker did in a run that this one tries again.
+	ByOwner, Again bool
 	// Single says that it is the step itself, and not an item or an iteration of it.
 	Single bool
 	// Status is that of the step, Arguments what it was called with, as far as that is known.
@@ -283,8 +285,9 @@ func (l *Loop) onBoard(o *outcome, added []agent.Artifact) {
 
 // outcome is one of a call, by its place among those of the answer.
 type outcome struct {
-	call int
-	seq  uint64
+	call  int
+	seq   uint64
+	again bool
 	agent.Outcome
 }
 
@@ -302,7 +305,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 	for i, path := range x.paths {
 		s, is := x.settled[path]
 		if e := l.entry(round, x, i); is && e != nil && e.Kind != agent.KindTool && (s.Error == nil || s.Error.Code != fault.Locked) {
-			all = append(all, outcome{i, 0, agent.Outcome{
+			all = append(all, outcome{i, 0, false, agent.Outcome{
 				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
 			}})
 		}
@@ -321,7 +324,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 		if c.Err != nil && l.Definition.NotMade(c.Err) {
 			continue
 		}
-		o := outcome{i, c.Seq, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type, Nested: nestedOf(l, round, c)}}
+		o := outcome{i, c.Seq, c.Again, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type, Nested: nestedOf(l, round, c)}}
 		all = append(all, o)
 	}
 	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })

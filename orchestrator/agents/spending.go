@@ -37,7 +37,7 @@ func (l *Loop) Usage(round int) agent.Spending {
 	for n := past + len(l.spent) - 1; n < round; n++ {
 		s := l.asked(n)
 		shares := l.shares(n, ^uint64(0))
-		s.Used.Steps += int64(len(l.outcomes(n, ^uint64(0))))
+		s.Used.Steps += made(l.outcomes(n, ^uint64(0)))
 		for _, b := range l.Rounds[n].Below {
 			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
 		}
@@ -47,10 +47,23 @@ func (l *Loop) Usage(round int) agent.Spending {
 	return l.spent[round-past]
 }
 
+// made counts calls that this run has made.
+func made(all []outcome) (n int64) {
+	for i := range all {
+		if !all[i].again {
+			n++
+		}
+	}
+	return n
+}
+
 // asked is what was used up before a round, and by the call of its planner, which was decided. One that said nothing of
-// what it took keeps all that was reserved for it.
+// what it took keeps all that was reserved for it; one whose answer was taken over takes nothing.
 func (l *Loop) asked(round int) agent.Spending {
 	s := l.Usage(round)
+	if l.Rounds[round].Again {
+		return s
+	}
 	took := l.took(round)
 	if took.InputTokens+took.OutputTokens > 0 || s.Budget.Tokens == 0 {
 		s.Settle(agent.Reservation{}, took)
@@ -109,7 +122,7 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 			n++
 		}
 		now := s // of those that have begun, all that is over has left its rest
-		now.Used.Steps = before + max(own, int64(len(l.outcomes(round, begun))))
+		now.Used.Steps = before + max(own, made(l.outcomes(round, begun)))
 		for _, b := range below[:first] {
 			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {
 				now.Promise(b.Budget.Within(share))

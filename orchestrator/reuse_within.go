@@ -1,11 +1,17 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/orchestrator/agents"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -310,4 +316,289 @@ func (r *run) sameAbove(c machine.Call) bool {
 		}
 	}
 	return true
+}
+
+// An agent that did not come to its end is tried again from the first of its rounds that is not whole. What those before
+// came to is not frozen as a whole: each call that would be sent, of a planner too, is answered with what it came to then, as
+// long as everything before it in the loop was. So the loop goes through its rounds as it did then, everything is looked at
+// again that follows from them, and nobody is asked or paid twice.
+
+// rounds takes over those of an agent. whole is whether nothing of it has to be made anew.
+func (x *takeover) rounds(ctx context.Context, st *outcome.Step, name string) (whole bool, err error) {
+	digest, known := x.doc.Agents[name]
+	if !known {
+		return false, nil
+	}
+	d, err := x.reg.definition(ctx, name, x.tools[name])
+	if err != nil {
+		return false, err
+	}
+	var bounds struct {
+		MaxRounds int               `json:"max_rounds"`
+		Guards    []json.RawMessage `json:"guards"`
+	}
+	if agents.Digest(d) != digest || json.Unmarshal(d.Agent, &bounds) != nil || len(bounds.Guards) > 0 {
+		return false, nil
+	}
+	rounds := roundsIn(st)
+	if e := st.Error; e != nil && e.Code == fault.RoundsExhausted && len(rounds) >= cmp.Or(bounds.MaxRounds, agent.DefaultRounds) {
+		return false, nil // it would come to the same end
+	}
+	for n, round := range rounds {
+		ended := st.Status == outcome.StepSucceeded && n == len(rounds)-1
+		if told(st, n) || len(round) == 1 && !ended { // what was said was said to that run; an answer without calls was of no use
+			return false, nil
+		}
+		if whole, err = x.round(ctx, round); err != nil || !whole {
+			return false, err
+		}
+	}
+	return st.Status == outcome.StepSucceeded, nil
+}
+
+// roundsIn returns what the rounds of an agent are made of, the call of the planner first.
+func roundsIn(st *outcome.Step) (rounds [][]*outcome.Step) {
+	for i := range st.Steps {
+		each := &st.Steps[i]
+		within := subjects.Iteration(st.ID, len(rounds))
+		if each.ID == subjects.InScope(within, plan.PlannerStep) {
+			rounds = append(rounds, nil)
+		} else if len(rounds) == 0 {
+			return nil
+		}
+		last := len(rounds) - 1
+		rounds[last] = append(rounds[last], each)
+	}
+	return rounds
+}
+
+// told reports whether the planner of a round was told what a person said, or its answer came to nothing.
+func told(st *outcome.Step, round int) bool {
+	return slices.ContainsFunc(st.Said, func(s outcome.Said) bool { return s.Round != nil && *s.Round == round }) ||
+		slices.ContainsFunc(st.Refused, func(r outcome.Refused) bool { return r.Round == round })
+}
+
+// round takes over one round, as far as it can be.
+func (x *takeover) round(ctx context.Context, steps []*outcome.Step) (whole bool, err error) {
+	whole = true
+	for n, st := range steps {
+		all, err := x.made(ctx, st)
+		if err != nil {
+			return false, err
+		}
+		if whole = whole && all; n == 0 && !all {
+			return false, nil // the planner has not answered
+		}
+	}
+	return whole, nil
+}
+
+// made takes over what a worker has made of a call, or of what it consists of. all is whether nothing of it is to be made anew.
+func (x *takeover) made(ctx context.Context, st *outcome.Step) (all bool, err error) {
+	all = st.Status == outcome.StepNotTaken || st.Status == outcome.StepSucceeded && st.Answer == nil || st.Discarded && st.Ready.IsZero()
+	switch {
+	case st.Answer != nil: // a person is asked anew
+		return false, nil
+	case st.HasRounds():
+		whole, err := x.rounds(ctx, st, st.Tool)
+		return all && whole, err
+	case len(st.Items) > 0:
+		values, err := x.pastItems(x.f, x.doc, st, true)
+		if err != nil {
+			return false, err
+		}
+		for i := range st.Items {
+			each := &st.Items[i]
+			own, err := x.made(ctx, each)
+			if err != nil {
+				return false, err
+			}
+			if !own && values[i] != nil && len(each.Steps) == 0 && each.Answer == nil {
+				own, err = true, x.keep(each, values[i])
+			}
+			if all = all && own; err != nil {
+				return false, err
+			}
+		}
+		return all, nil
+	case len(st.Steps) > 0:
+		for i := range st.Steps {
+			own, err := x.made(ctx, &st.Steps[i])
+			if err != nil {
+				return false, err
+			}
+			all = all && own
+		}
+		return all, nil
+	case st.Status != outcome.StepSucceeded || st.Started.IsZero() && !st.Reused: // nobody has made it: whoever decided it does so again
+		return all, nil
+	}
+	value, err := x.pastResult(ctx, x.doc, st, false)
+	if err != nil || value == nil {
+		return false, err
+	}
+	return all, x.keep(st, value)
+}
+
+// keep takes over the result of a call in a round.
+func (x *takeover) keep(st *outcome.Step, value []byte) error {
+	taken, err := x.f.take(value)
+	taken.Type, taken.Planner = st.Type, st.Shown
+	x.u.Rounds[st.ID] = taken
+	return err
+}
+
+// again answers a call in a round with what it came to in the run that this one tries again.
+func (ag *agentry) again(r *run, d machine.Dispatch) {
+	a, taken := r.attempt(d.Call, d.Attempt), r.start.Reuse.Round(r.token(d.Call))
+	own := wire.Result{Body: taken.Value, Type: taken.Type, Planner: taken.Planner}
+	if taken.Blob == nil {
+		ag.answerWith(a, own, r)
+		return
+	}
+	ag.memory.reserve(taken.Size, func(ctx context.Context) { // a record may name no blob but its own
+		value, err := ag.values.value(ctx, taken.Blob, false)
+		switch own.Body = value; {
+		case ctx.Err() != nil:
+		case err != nil:
+			ag.post(func() { ag.decider.fail(a, err, r.trace) })
+		default:
+			ag.post(func() { ag.answerWith(a, own, r) })
+		}
+	})
+}
+
+// takenOver reports whether a call in a round was answered like that.
+func (r *run) takenOver(c machine.Call) bool {
+	if r.start == nil || r.start.Reuse == nil || len(r.start.Reuse.Rounds) == 0 || r.start.Reuse.Round(r.token(c)) == nil {
+		return false
+	}
+	res := r.machine.Decided(c)
+	return res != nil && res.ByOwner && res.Error == nil
+}
+
+// unchanged finds out what is as it was in the run that this one tries again. It follows from the records by which a call
+// becomes ready, so that every owner comes to the same.
+type unchanged struct {
+	*run
+	looked map[int]bool // steps whose dependencies were looked at
+}
+
+// call reports whether there is a result of a call in a round, and everything before it in the loop, and around it, came of
+// what was taken over.
+func (u *unchanged) call(c machine.Call) bool {
+	if r := u.start.Reuse; r == nil || len(r.Rounds) == 0 || r.Round(u.token(c)) == nil {
+		return false
+	}
+	for {
+		of, round, own, inRound := machine.RoundAround(u.machine, c)
+		switch {
+		case !inRound:
+			return true
+		case own || machine.Summary(u.machine, c):
+			if round > 0 && !u.round(of, round-1) {
+				return false
+			}
+		case !u.takenOver(machine.Rounds(u.machine, of, round)[0].Planner) || !u.above(c, of):
+			return false
+		}
+		c = of
+	}
+}
+
+// above reports whether all that a call in a round waited for is, and all that the calls waited for that it stands in.
+func (u *unchanged) above(c, agent machine.Call) bool {
+	for ; c != agent; c = u.machine.Composite(c.Step) {
+		if !u.dependencies(c.Step) {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *unchanged) dependencies(step int) bool {
+	if u.looked[step] {
+		return true // or it is being found out
+	}
+	if u.looked == nil {
+		u.looked = map[int]bool{}
+	}
+	u.looked[step] = true
+	p, of := u.machine.Scope(step)
+	for k := range p.Steps {
+		if of.Of(k) != step {
+			continue
+		}
+		for _, d := range p.Steps[k].Deps {
+			if !u.step(of.Of(d)) || !u.dependencies(of.Of(d)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// step reports whether a step that is over made nothing anew, and whether all is there that it was made of.
+func (u *unchanged) step(step int) bool {
+	again, anew := u.leaves(machine.Call{Step: step})
+	return anew == 0 && again == u.count(u.token(machine.Call{Step: step}))
+}
+
+// madeNothing reports whether all that a composite in a round is made of was taken over.
+func madeNothing(r *run, c machine.Call) bool {
+	if r.start.Reuse == nil || len(r.start.Reuse.Rounds) == 0 {
+		return false
+	}
+	again, anew := (&unchanged{run: r}).leaves(c)
+	return again > 0 && anew == 0
+}
+
+// round reports that of a round that is over.
+func (u *unchanged) round(of machine.Call, n int) bool {
+	v := machine.Rounds(u.machine, of, n)[0]
+	again, anew := 1, 0
+	if v.Summarised {
+		again++
+	}
+	if v.Plan != nil {
+		for k := range v.Plan.Steps {
+			one, other := u.leaves(machine.Call{Step: v.Numbers.Of(k)})
+			again, anew = again+one, anew+other
+		}
+	}
+	return u.takenOver(v.Planner) && anew == 0 && again == u.count(subjects.Iteration(u.token(of), n))
+}
+
+// leaves counts the calls of a step, at any depth, that were taken over, and those that were made in this run.
+func (u *unchanged) leaves(c machine.Call) (again, anew int) {
+	n, isList := u.machine.Items(c.Step)
+	for c.Item = 0; c.Item <= n; c.Item++ {
+		within := false
+		for p, of := range u.machine.Inside(c) {
+			within = true
+			for k := range p.Steps {
+				one, other := u.leaves(machine.Call{Step: of.Of(k)})
+				again, anew = again+one, anew+other
+			}
+		}
+		res := u.machine.Decided(c)
+		switch {
+		case within || isList && c.Item == 0 || res == nil:
+		case u.takenOver(c):
+			again++
+		case !res.ByOwner:
+			anew++
+		}
+	}
+	return again, anew
+}
+
+// count returns how many results there are of what a token names, at any depth.
+func (u *unchanged) count(token string) (n int) {
+	for each := range u.start.Reuse.Rounds {
+		if each == token || strings.HasPrefix(each, token) && (each[len(token)] == '/' || each[len(token)] == '=') {
+			n++
+		}
+	}
+	return n
 }
