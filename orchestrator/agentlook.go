@@ -138,7 +138,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
-	round := &agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised, Again: r.takenOver(v.Planner)}
+	round := &agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised, Again: tries(r).Taken(v.Planner)}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts
@@ -206,7 +206,7 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
 	_, isList := r.machine.Items(c.Step)
 	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
-		call.Seq, call.Again = res.Seq, r.takenOver(c) || s.Plan != nil && madeNothing(r, c)
+		call.Seq, call.Again = res.Seq, tries(r).Taken(c) || s.Plan != nil && !tries(r).Made(c)
 		call.ByOwner = res.ByOwner && s.Plan == nil && !call.Again
 		if len(r.agents.said) > 0 && s.Plan == nil {
 			said := r.agents.said[attemptOf{r.token(c), res.Attempt}]

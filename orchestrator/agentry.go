@@ -66,9 +66,11 @@ func sayOf(e entry) *machine.Say {
 // request of a planner is made. then is called once that is done, where the call is to be sent.
 func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	of, round, own, inRound := machine.RoundAround(r.machine, d.Call)
-	if inRound && r.start.Reuse != nil && (&unchanged{run: r}).call(d.Call) {
-		ag.again(r, d)
-		return false
+	if inRound {
+		if taken := tries(r).Of(d.Call); taken != nil {
+			ag.again(r, d, taken)
+			return false
+		}
 	}
 	if !inRound || r.agents.made(d.Call) != nil || isFree(r, of, d.Call) {
 		return true
@@ -225,6 +227,26 @@ func (ag *agentry) answerWith(a subjects.Attempt, own wire.Result, r *run) {
 		h.Checked = true
 		own.Handle, own.Body = h, result
 		record(ctx)
+	})
+}
+
+// again answers a call in a round with what it came to in the run that this one tries again.
+func (ag *agentry) again(r *run, d machine.Dispatch, taken *wire.ReusedResult) {
+	a := r.attempt(d.Call, d.Attempt)
+	own := wire.Result{Body: taken.Value, Type: taken.Type, Planner: taken.Planner}
+	if taken.Blob == nil {
+		ag.answerWith(a, own, r)
+		return
+	}
+	ag.memory.reserve(taken.Size, func(ctx context.Context) { // a record may name no blob but its own
+		value, err := ag.values.value(ctx, taken.Blob, false)
+		switch own.Body = value; {
+		case ctx.Err() != nil:
+		case err != nil:
+			ag.post(func() { ag.decider.fail(a, err, r.trace) })
+		default:
+			ag.post(func() { ag.answerWith(a, own, r) })
+		}
 	})
 }
 

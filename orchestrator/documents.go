@@ -174,7 +174,7 @@ func (d *documents) steps(
 		room.fitSaid(r, i, st)
 		room.fitRefused(r, i, st)
 		if r.agents != nil {
-			eachOf(st, i, r.ofAgents)
+			eachOf(st, i, func(st *outcome.Step, c machine.Call) { ofAgents(r, st, c) })
 		}
 		inside := func(c machine.Call, x *outcome.Step) {
 			if len(r.machine.Amendments()) > 0 {
@@ -326,8 +326,8 @@ func eachOf(st *outcome.Step, step int, list func(*outcome.Step, machine.Call)) 
 }
 
 // ofAgents adds what is to be told of a call for agents alone.
-func (r *run) ofAgents(st *outcome.Step, c machine.Call) {
-	st.Reused = st.Reused || r.takenOver(c)
+func ofAgents(r *run, st *outcome.Step, c machine.Call) {
+	st.Reused = st.Reused || tries(r).Taken(c)
 	if res := r.machine.Decided(c); res != nil && len(r.agents.said) > 0 {
 		said := r.agents.said[attemptOf{st.ID, res.Attempt}]
 		st.Type, st.Shown = said.kind, said.planner

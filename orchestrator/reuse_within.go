@@ -1,19 +1,16 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"github.com/stepjet/stepjet/agent"
-	"github.com/stepjet/stepjet/fault"
-	"github.com/stepjet/stepjet/orchestrator/agents"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -333,15 +330,12 @@ func (x *takeover) rounds(ctx context.Context, st *outcome.Step, name string) (w
 	if err != nil {
 		return false, err
 	}
-	var bounds struct {
-		MaxRounds int               `json:"max_rounds"`
-		Guards    []json.RawMessage `json:"guards"`
-	}
-	if agents.Digest(d) != digest || json.Unmarshal(d.Agent, &bounds) != nil || len(bounds.Guards) > 0 {
+	most, guarded := agents.Lasting(d)
+	if agents.Digest(d) != digest || guarded {
 		return false, nil
 	}
 	rounds := roundsIn(st)
-	if e := st.Error; e != nil && e.Code == fault.RoundsExhausted && len(rounds) >= cmp.Or(bounds.MaxRounds, agent.DefaultRounds) {
+	if e := st.Error; e != nil && e.Code == fault.RoundsExhausted && len(rounds) >= most {
 		return false, nil // it would come to the same end
 	}
 	for n, round := range rounds {
@@ -446,159 +440,4 @@ func (x *takeover) keep(st *outcome.Step, value []byte) error {
 	taken.Type, taken.Planner = st.Type, st.Shown
 	x.u.Rounds[st.ID] = taken
 	return err
-}
-
-// again answers a call in a round with what it came to in the run that this one tries again.
-func (ag *agentry) again(r *run, d machine.Dispatch) {
-	a, taken := r.attempt(d.Call, d.Attempt), r.start.Reuse.Round(r.token(d.Call))
-	own := wire.Result{Body: taken.Value, Type: taken.Type, Planner: taken.Planner}
-	if taken.Blob == nil {
-		ag.answerWith(a, own, r)
-		return
-	}
-	ag.memory.reserve(taken.Size, func(ctx context.Context) { // a record may name no blob but its own
-		value, err := ag.values.value(ctx, taken.Blob, false)
-		switch own.Body = value; {
-		case ctx.Err() != nil:
-		case err != nil:
-			ag.post(func() { ag.decider.fail(a, err, r.trace) })
-		default:
-			ag.post(func() { ag.answerWith(a, own, r) })
-		}
-	})
-}
-
-// takenOver reports whether a call in a round was answered like that.
-func (r *run) takenOver(c machine.Call) bool {
-	if r.start == nil || r.start.Reuse == nil || len(r.start.Reuse.Rounds) == 0 || r.start.Reuse.Round(r.token(c)) == nil {
-		return false
-	}
-	res := r.machine.Decided(c)
-	return res != nil && res.ByOwner && res.Error == nil
-}
-
-// unchanged finds out what is as it was in the run that this one tries again. It follows from the records by which a call
-// becomes ready, so that every owner comes to the same.
-type unchanged struct {
-	*run
-	looked map[int]bool // steps whose dependencies were looked at
-}
-
-// call reports whether there is a result of a call in a round, and everything before it in the loop, and around it, came of
-// what was taken over.
-func (u *unchanged) call(c machine.Call) bool {
-	if r := u.start.Reuse; r == nil || len(r.Rounds) == 0 || r.Round(u.token(c)) == nil {
-		return false
-	}
-	for {
-		of, round, own, inRound := machine.RoundAround(u.machine, c)
-		switch {
-		case !inRound:
-			return true
-		case own || machine.Summary(u.machine, c):
-			if round > 0 && !u.round(of, round-1) {
-				return false
-			}
-		case !u.takenOver(machine.Rounds(u.machine, of, round)[0].Planner) || !u.above(c, of):
-			return false
-		}
-		c = of
-	}
-}
-
-// above reports whether all that a call in a round waited for is, and all that the calls waited for that it stands in.
-func (u *unchanged) above(c, agent machine.Call) bool {
-	for ; c != agent; c = u.machine.Composite(c.Step) {
-		if !u.dependencies(c.Step) {
-			return false
-		}
-	}
-	return true
-}
-
-func (u *unchanged) dependencies(step int) bool {
-	if u.looked[step] {
-		return true // or it is being found out
-	}
-	if u.looked == nil {
-		u.looked = map[int]bool{}
-	}
-	u.looked[step] = true
-	p, of := u.machine.Scope(step)
-	for k := range p.Steps {
-		if of.Of(k) != step {
-			continue
-		}
-		for _, d := range p.Steps[k].Deps {
-			if !u.step(of.Of(d)) || !u.dependencies(of.Of(d)) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// step reports whether a step that is over made nothing anew, and whether all is there that it was made of.
-func (u *unchanged) step(step int) bool {
-	again, anew := u.leaves(machine.Call{Step: step})
-	return anew == 0 && again == u.count(u.token(machine.Call{Step: step}))
-}
-
-// madeNothing reports whether all that a composite in a round is made of was taken over.
-func madeNothing(r *run, c machine.Call) bool {
-	if r.start.Reuse == nil || len(r.start.Reuse.Rounds) == 0 {
-		return false
-	}
-	again, anew := (&unchanged{run: r}).leaves(c)
-	return again > 0 && anew == 0
-}
-
-// round reports that of a round that is over.
-func (u *unchanged) round(of machine.Call, n int) bool {
-	v := machine.Rounds(u.machine, of, n)[0]
-	again, anew := 1, 0
-	if v.Summarised {
-		again++
-	}
-	if v.Plan != nil {
-		for k := range v.Plan.Steps {
-			one, other := u.leaves(machine.Call{Step: v.Numbers.Of(k)})
-			again, anew = again+one, anew+other
-		}
-	}
-	return u.takenOver(v.Planner) && anew == 0 && again == u.count(subjects.Iteration(u.token(of), n))
-}
-
-// leaves counts the calls of a step, at any depth, that were taken over, and those that were made in this run.
-func (u *unchanged) leaves(c machine.Call) (again, anew int) {
-	n, isList := u.machine.Items(c.Step)
-	for c.Item = 0; c.Item <= n; c.Item++ {
-		within := false
-		for p, of := range u.machine.Inside(c) {
-			within = true
-			for k := range p.Steps {
-				one, other := u.leaves(machine.Call{Step: of.Of(k)})
-				again, anew = again+one, anew+other
-			}
-		}
-		res := u.machine.Decided(c)
-		switch {
-		case within || isList && c.Item == 0 || res == nil:
-		case u.takenOver(c):
-			again++
-		case !res.ByOwner:
-			anew++
-		}
-	}
-	return again, anew
-}
-
-// count returns how many results there are of what a token names, at any depth.
-func (u *unchanged) count(token string) (n int) {
-	for each := range u.start.Reuse.Rounds {
-		if each == token || strings.HasPrefix(each, token) && (each[len(token)] == '/' || each[len(token)] == '=') {
-			n++
-		}
-	}
-	return n
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/orchestrator/again"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
@@ -155,6 +156,9 @@ type agentSet struct {
 	templates map[string]*plan.Template    // the agents' too
 	digests   map[string]string            // of agents, by name: see agents.Digest
 }
+
+// tries is the run as one that tries another again.
+func tries(r *run) again.Run { return again.Run{Machine: r.machine, Reuse: r.start.Reuse} }
 
 // shareOf names what each agent may use up of the budget of the one above that one record made ready. It never changes.
 type shareOf struct {

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -69,6 +70,16 @@ func Digest(d *tool.Definition) string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
+}
+
+// Lasting returns the most rounds that an agent may have, and whether it has guards.
+func Lasting(d *tool.Definition) (rounds int, guarded bool) {
+	var members map[string]json.RawMessage
+	var guards []json.RawMessage
+	_ = json.Unmarshal(d.Agent, &members) // it was read before
+	_ = json.Unmarshal(members["guards"], &guards)
+	_ = json.Unmarshal(members["max_rounds"], &rounds)
+	return cmp.Or(rounds, agent.DefaultRounds), len(guards) > 0
 }
 
 // plannerFits refuses a planner, what makes summaries, and guards that no worker hosts: their calls are one step of a tool
