@@ -198,7 +198,10 @@ func TestNobodyKeepsAskingForWhatCantBeShown(t *testing.T) {
 	<-s.tools.begun
 	s.forge(subjects.NewRun("default", "held"), s.running("held"), "echo.pay.1", "")
 	close(s.tools.gate)
-	o := s.wait(r)
+	soon, cancel := context.WithTimeout(ctx(t), time.Minute)
+	defer cancel()
+	o, err := r.Wait(soon)
+	require.NoError(t, err, "the run waits for somebody to answer what nobody is asked")
 	require.Len(t, o.Errors, 1)
 	require.Equal(t, fault.UnresolvedRef, o.Errors[0].Code)
 	require.Zero(t, o.Errors[0].Attempts)
