@@ -124,8 +124,9 @@ func (x *amending) read() (*plan.Amended, *fault.Error) {
 			p := report.Problems[0]
 			return nil, fault.New(p.Code, "%s: %s", p.Path, p.Message).WithHint("%s", p.Hint)
 		}
-		for i := 0; a.Admitted != nil && i < len(added.Added); i++ {
-			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])
+		how := x.admitted()
+		for i := 0; how != nil && i < len(added.Added); i++ {
+			how.Name(&added.Plan.Steps[added.Added[i]])
 		}
 		a.read, a.below = &reading{sc.plan, offset, added}, make([]int32, len(added.Added)) // nothing of it has a place yet
 	}
@@ -146,16 +147,17 @@ func (x *amending) addition() *plan.Amendment {
 	p := &plan.Amendment{
 		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain, Round: x.sc.round > 0,
 	}
-	for i := 0; x.a.Admitted != nil && i < len(p.Add); i++ {
-		p.After = append(p.After, x.a.Admitted.After[idOf(p.Add[i])])
+	how := x.admitted()
+	for i := 0; how != nil && i < len(p.Add); i++ {
+		p.After = append(p.After, how.After[idOf(p.Add[i])])
 	}
 	return p
 }
 
 // templates returns those that the added steps may call. Those that the run has already go before those of the amendment.
 func (x *amending) templates() map[string]*plan.Template {
-	if x.a.Admitted != nil {
-		return x.a.Admitted.Templates
+	if how := x.admitted(); how != nil {
+		return how.Templates
 	}
 	known := x.used(&x.tree)
 	if len(x.a.Templates) == 0 {
@@ -261,9 +263,18 @@ func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 	}
 }
 
+// admitted is what was decided of the added steps when they were admitted to a round. What a record says of that for any
+// other plan does not count: there is no agent that it could be about.
+func (x *amending) admitted() *Admitted {
+	if x.sc.round == 0 {
+		return nil
+	}
+	return x.a.Admitted
+}
+
 // settleAdmitted decides the steps of a round that came to something when they were admitted.
 func (x *amending) settleAdmitted(added *plan.Amended, at time.Time, out *Effects) {
-	how := x.a.Admitted
+	how := x.admitted()
 	if how == nil {
 		return
 	}
@@ -277,8 +288,8 @@ func (x *amending) settleAdmitted(added *plan.Amended, at time.Time, out *Effect
 
 // tools returns the contracts of the tools that added steps may call.
 func (x *amending) tools() map[string]*tool.Contract {
-	if x.a.Admitted != nil {
-		return x.a.Admitted.Contracts
+	if how := x.admitted(); how != nil {
+		return how.Contracts
 	}
 	return x.used(&x.tree).with(x.a).contracts
 }

@@ -144,7 +144,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-amend-after", "what is added to a round does not wait for what moves its state",
-		"machine/amending.go", "		p.After = append(p.After, x.a.Admitted.After[idOf(p.Add[i])])\n", "		p.After = append(p.After, nil)\n", "./machine", "Scenarios/amendedrounds",
+		"machine/amending.go", "		p.After = append(p.After, how.After[idOf(p.Add[i])])\n", "		p.After = append(p.After, nil)\n", "./machine", "Scenarios/amendedrounds",
+	},
+	{
+		"agent-amend-elsewhere", "a record says of a plan that is no round what was decided of the steps it adds, and its owners fall",
+		"machine/amending.go", "	if x.sc.round == 0 {\n		return nil\n	}\n	return x.a.Admitted", "	return x.a.Admitted", "./machine", "Scenarios/amendments",
 	},
 	{
 		"agent-amend-settled", "what is locked when it is added to a round runs",
@@ -172,7 +176,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-amend-named", "what is added to a round is called by the planner's name for it",
-		"machine/amending.go", "			a.Admitted.Name(&added.Plan.Steps[added.Added[i]])\n", "", "./machine", "Scenarios/amendedrounds",
+		"machine/amending.go", "			how.Name(&added.Plan.Steps[added.Added[i]])\n", "", "./machine", "Scenarios/amendedrounds",
 	},
 	{
 		"agent-amend-plan", "a plan within a step of a round is amended, and nothing of that is admitted",

@@ -28,7 +28,7 @@ var ofLettingGo = []mutant{
 	},
 	{
 		"let-go-rounds", "what a round refers to of earlier ones is not read again",
-		"orchestrator/driver.go", "		if !dr.earlier(r, rec, machine.MissingOf(r.machine, rec.Round)) {", "		if false && !dr.earlier(r, rec, machine.MissingOf(r.machine, rec.Round)) {", "./orchestrator", "RoundsOfLongAgo",
+		"orchestrator/driver.go", "	return dr.earlier(r, *rec, machine.MissingOf(r.machine, rec.Round))\n", "	return true\n", "./orchestrator", "RoundsOfLongAgo",
 	},
 	{
 		"let-go-referred", "what a round refers to of earlier ones is let go of while it runs",

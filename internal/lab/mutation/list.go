@@ -269,7 +269,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"retry-by-own-clock", "the next attempt is due by the clock of who reads the record",
-		"machine/apply.go", "instantOf(rec.Time.Add(delay))", "instantOf(now.Add(delay))", "./machine", "TestARetryIsDue",
+		"machine/apply.go", "instantOf(rec.Time.Add(delay))", "instantOf(time.Now().Add(delay))", "./machine", "TestARetryIsDue",
 	},
 	{
 		"stop-asked-once", "a run's stop is asked for once",
@@ -886,7 +886,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"amend-loop", "the plan of a loop's iteration, which nobody wrote, is amended as that of the loop",
-		"machine/names.go", "sc != nil && sc.iteration == 0 {", "sc != nil {", "./orchestrator", "AmendmentsCallTemplates",
+		"machine/names.go", "sc != nil && sc.iteration == 0 {", "sc != nil {", "./machine", "Scenarios/amendments",
 	},
 	{
 		"amend-template", "the plan of a template is amended where it is called",
