@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,7 +20,7 @@ import (
 const (
 	patience = 6
 	least    = 90 * time.Second
-	most     = 4 * time.Minute
+	most     = 10 * time.Minute
 )
 
 // build is a set of changed sources, and the programs of the tests that were built of them. Most bugs are asleep in one
@@ -28,12 +29,12 @@ type build struct {
 	dir      string
 	replaced map[string]string // files of the module by what stands in their place
 	programs map[string]string // by the packages that they test
-	passed   map[string]time.Duration
+	passed   map[tests]time.Duration
 }
 
 func newBuild(dir string) (*build, error) {
 	made, err := os.MkdirTemp(dir, "build-")
-	return &build{made, map[string]string{}, map[string]string{}, map[string]time.Duration{}}, err
+	return &build{made, map[string]string{}, map[string]string{}, map[tests]time.Duration{}}, err
 }
 
 // together returns a build with the bugs asleep in it, and those that need one of their own.
@@ -146,14 +147,23 @@ func (b *build) program(ctx context.Context, of string) (string, error) {
 // failure is what went wrong in tests: the first that failed, and what they wrote.
 type failure struct{ test, out string }
 
-// run runs tests of one package with one bug awake, or none. It returns nil where they passed.
-func (b *build) run(ctx context.Context, of, run, bug string, limit time.Duration) (*failure, error) {
-	program, err := b.program(ctx, of)
+// tests are those of a package whose names match run, all for none; random ones have few seeds where they are short.
+type tests struct {
+	of, run string
+	short   bool
+}
+
+func (t tests) String() string { return fmt.Sprintf("%q of %s", t.run, t.of) }
+
+// run runs tests with one bug awake, or none. It returns nil where they passed.
+func (b *build) run(ctx context.Context, which tests, bug string, limit time.Duration) (*failure, error) {
+	program, err := b.program(ctx, which.of)
 	if err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, program, "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String(), "-test.run", run)
-	c.Dir, c.Env = of, append(os.Environ(), planted+"="+bug)
+	c := exec.CommandContext(ctx, program, "-test.failfast", "-test.paniconexit0", "-test.timeout", limit.String(), "-test.run", which.run,
+		"-test.short="+strconv.FormatBool(which.short))
+	c.Dir, c.Env = which.of, append(os.Environ(), planted+"="+bug)
 	out, err := c.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -161,7 +171,7 @@ func (b *build) run(ctx context.Context, of, run, bug string, limit time.Duratio
 		return nil, errors.Join(err, ctx.Err())
 	case err != nil:
 		return &failure{firstFailure(string(out)), string(out)}, nil
-	case run != "" && strings.Contains(string(out), "no tests to run"):
+	case which.run != "" && strings.Contains(string(out), "no tests to run"):
 		return nil, errNoTest
 	}
 	return nil, nil
@@ -170,20 +180,19 @@ func (b *build) run(ctx context.Context, of, run, bug string, limit time.Duratio
 var errNoTest = errors.New("no test has such a name")
 
 // control returns how long tests may take that pass with no bug awake: what fails anyway would catch nothing.
-func (b *build) control(ctx context.Context, of, run string) (time.Duration, error) {
-	key := of + " " + run
-	took, known := b.passed[key]
+func (b *build) control(ctx context.Context, which tests) (time.Duration, error) {
+	took, known := b.passed[which]
 	if !known {
 		began := time.Now()
-		f, err := b.run(ctx, of, run, "", most)
+		f, err := b.run(ctx, which, "", most)
 		if err != nil {
-			return 0, fmt.Errorf("%s of %s: %w", run, of, err)
+			return 0, fmt.Errorf("%s: %w", which, err)
 		}
 		if f != nil {
-			return 0, fmt.Errorf("%s of %s fails without the bug, too:\n%s", f.test, of, f.out)
+			return 0, fmt.Errorf("%s: %s fails without the bug, too:\n%s", which, f.test, f.out)
 		}
 		took = time.Since(began)
-		b.passed[key] = took
+		b.passed[which] = took
 	}
 	return min(most, max(least, patience*took)), nil
 }

@@ -130,7 +130,8 @@ func (m mutant) mutated() (string, error) {
 	return strings.Replace(string(source), m.old, m.new, 1), nil
 }
 
-// plant runs the tests with the bug awake: first the one that caught it the last time, which most often does again.
+// plant runs the tests with the bug awake: first the one that caught it the last time, which most often does again, and
+// each time a few seeds before many.
 func (m mutant) plant(ctx context.Context, dir string, all *build, alone bool, before string) (result, error) {
 	with, bug := all, m.name
 	if alone {
@@ -141,14 +142,20 @@ func (m mutant) plant(ctx context.Context, dir string, all *build, alone bool, b
 		defer os.RemoveAll(own.dir)
 		with, bug = own, ""
 	}
+	runs := []string{m.run}
+	if strings.HasPrefix(before, "Test") && m.run == "" {
+		runs = []string{exactly(before), m.run}
+	}
 	began := time.Now()
-	if strings.HasPrefix(before, "Test") {
-		if by, err := m.caught(ctx, all, with, bug, exactly(before)); by != "" || err != nil && !errors.Is(err, errNoTest) {
-			return result{m, by != "", by, time.Since(began)}, err
+	for _, short := range []bool{true, false} {
+		for _, run := range runs {
+			by, err := m.caught(ctx, all, with, bug, tests{run: run, short: short})
+			if by != "" || err != nil && (len(runs) == 1 || !errors.Is(err, errNoTest)) {
+				return result{m, by != "", by, time.Since(began)}, err
+			}
 		}
 	}
-	by, err := m.caught(ctx, all, with, bug, m.run)
-	return result{m, by != "", by, time.Since(began)}, err
+	return result{m, false, "", time.Since(began)}, nil
 }
 
 // exactly returns the expression that one test matches.
@@ -158,12 +165,12 @@ func exactly(test string) string {
 }
 
 // caught returns the test that fails with the bug and passes without; "" where none does.
-func (m mutant) caught(ctx context.Context, all, with *build, bug, run string) (string, error) {
+func (m mutant) caught(ctx context.Context, all, with *build, bug string, which tests) (string, error) {
 	ran := false
-	for _, of := range strings.Fields(m.tests) {
+	for _, which.of = range strings.Fields(m.tests) {
 		limit := most
-		if run != "" {
-			may, err := all.control(ctx, of, run)
+		if which.run != "" {
+			may, err := all.control(ctx, which)
 			if errors.Is(err, errNoTest) {
 				continue
 			}
@@ -173,20 +180,21 @@ func (m mutant) caught(ctx context.Context, all, with *build, bug, run string) (
 			limit = may
 		}
 		ran = true
-		f, err := with.run(ctx, of, run, bug, limit)
+		f, err := with.run(ctx, which, bug, limit)
 		if err != nil {
 			return "", err
 		}
 		if f == nil {
 			continue
 		}
-		if run == "" && strings.HasPrefix(f.test, "Test") {
-			_, err = all.control(ctx, of, exactly(f.test))
+		if which.run == "" && strings.HasPrefix(f.test, "Test") {
+			which.run = exactly(f.test)
+			_, err = all.control(ctx, which)
 		}
 		return f.test, err
 	}
 	if !ran {
-		return "", fmt.Errorf("%s of %s: %w", run, m.tests, errNoTest)
+		return "", fmt.Errorf("%s of %s: %w", which.run, m.tests, errNoTest)
 	}
 	return "", nil
 }

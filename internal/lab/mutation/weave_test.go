@@ -58,6 +58,12 @@ func TestRest(t *testing.T) {
 	}
 }
 
+func TestSeeds(t *testing.T) {
+	if !testing.Short() && sum(1) != 1 {
+		t.Fatal("many")
+	}
+}
+
 func TestSlow(t *testing.T) {
 	for range sum(0) {
 		select {}
@@ -108,17 +114,23 @@ func TestBugsSleepInOneBuild(t *testing.T) {
 	}
 
 	// The test that caught a bug before is the first to run: this one would not be reached otherwise.
-	later := bug("sum-less", "total += n", "total -= n", "Rest")
+	later := bug("sum-less", "total += n", "total -= n", "")
 	r, err := later.plant(ctx, dir, all, false, "TestSum")
 	require.NoError(t, err)
 	require.Equal(t, "TestSum", r.by)
 	r, err = later.plant(ctx, dir, all, false, "TestThatIsNoMore")
 	require.NoError(t, err)
-	require.Empty(t, r.by)
+	require.Equal(t, "TestSum", r.by)
+
+	// A few seeds are tried before many.
+	often := bug("sum-first", "total = first", "", "Seeds")
+	r, err = often.plant(ctx, dir, all, false, "")
+	require.NoError(t, err)
+	require.Equal(t, "TestSeeds", r.by)
 
 	// What fails anyway has caught nothing, and what no test is named by is not missed.
 	_, err = bug("sum-less", "", "", "Red").plant(ctx, dir, all, false, "")
-	require.ErrorContains(t, err, "TestRed of . fails without the bug, too")
+	require.ErrorContains(t, err, "TestRed fails without the bug, too")
 	_, err = bug("sum-less", "", "", "Nothing").plant(ctx, dir, all, false, "")
 	require.ErrorIs(t, err, errNoTest)
 }
@@ -128,7 +140,7 @@ func TestTimeIsLimited(t *testing.T) {
 	sampleModule(t)
 	all, _, err := together(t.TempDir(), []mutant{{"for-ever", "", "sample.go", "total = first", "total = 1", ".", "Slow"}})
 	require.NoError(t, err)
-	f, err := all.run(context.Background(), ".", "Slow", "for-ever", time.Second)
+	f, err := all.run(context.Background(), tests{of: ".", run: "Slow"}, "for-ever", time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "the time limit of TestSlow", f.test)
 }
@@ -142,7 +154,7 @@ func TestABugThatIsNoGo(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"no-name": "8: undefined: last"}, wrong)
-	f, err := all.run(context.Background(), ".", "Sum", "sum-less", time.Minute)
+	f, err := all.run(context.Background(), tests{of: ".", run: "Sum"}, "sum-less", time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, "TestSum", f.test)
 }
