@@ -61,7 +61,9 @@ approve themselves. A change that was refused may be asked for again.`,
 			defer s.close()
 			ctx, cancel := a.patience(cmd.Context())
 			defer cancel()
-			x, err := f.amend(ctx, s, args[0])
+			x, err := f.amend(ctx, func(ctx context.Context, c client.Amendment) (*client.Amended, error) {
+				return s.client.Amend(ctx, args[0], c)
+			})
 			if err != nil {
 				return why(ctx, allProblems(err))
 			}
@@ -130,41 +132,36 @@ func stepsIn(body []byte, name string) (steps []json.RawMessage, err error) {
 	return []json.RawMessage{body}, nil
 }
 
-// maxOvertaken is how often an amendment is made anew where no revision was named and others are quicker.
-const maxOvertaken = 20
-
 // noRevision is one that no plan comes to: who amends it is told which is the last.
 const noRevision = 1 << 30
+
+// amends asks for an amendment of a run, as client.Amend.
+type amends func(context.Context, client.Amendment) (*client.Amended, error)
 
 // amend makes the amendment; where no revision was named, to the plan as it is now. The same change is asked for once as
 // long as it is the last, and in force or waiting; one that does nothing, because a person refused it, say, may be asked
 // for again.
-func (f *amendFlags) amend(ctx context.Context, s *session, run string) (x *client.Amended, err error) {
+//
+// Who amends meanwhile may ask for the same. So no revision is passed over from the last that is known on: each that was
+// taken was taken by another change, else it is the answer. That ends, since a plan has not many revisions.
+func (f *amendFlags) amend(ctx context.Context, ask amends) (*client.Amended, error) {
 	if f.named {
 		f.change.Revision = f.revision
-		return s.client.Amend(ctx, run, f.change)
+		return ask(ctx, f.change)
 	}
-	asks := client.Amendment{Scope: f.change.Scope, Revision: noRevision, Close: true, Approved: f.change.Approved}
-	_, err = s.client.Amend(ctx, run, asks)
-	for range maxOvertaken {
-		now, ok := revisionNow(err)
-		if !ok {
-			return x, err
-		}
-		if now > 0 { // it may be what made the last
-			f.change.Revision = now - 1
-			x, err = s.client.Amend(ctx, run, f.change)
-			if now, ok = revisionNow(err); !ok {
-				return x, err
-			}
-		}
-		f.change.Revision = now
-		x, err = s.client.Amend(ctx, run, f.change)
-		if fault.CodeOf(err) != fault.Conflict {
+	x, err := ask(ctx, client.Amendment{Scope: f.change.Scope, Revision: noRevision, Close: true, Approved: f.change.Approved})
+	last, tells := revisionNow(err)
+	if !tells {
+		return x, err
+	}
+	for revision := max(last-1, 0); ; revision++ { // the one before, since the last may be the same
+		f.change.Revision = revision
+		x, err = ask(ctx, f.change)
+		now, tells := revisionNow(err)
+		if !tells || now <= revision || revision >= last && fault.CodeOf(err) != fault.Conflict {
 			return x, err
 		}
 	}
-	return x, err
 }
 
 // revisionNow returns the number of the last amendment that an error tells of.

@@ -354,13 +354,12 @@ func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Questi
 		return nil, err
 	}
 	edits := client.Amendment{Plan: plan, Approved: true, Approves: q.Digest, By: x.By, Reason: x.Reason}
-	for range maxOvertaken {
+	for {
 		_, err = s.client.Amend(ctx, q.Run, edits)
-		now, ok := revisionNow(err)
-		if !ok || now == edits.Revision {
+		if now, tells := revisionNow(err); !tells || now <= edits.Revision {
 			break
 		}
-		edits.Revision = now // one that somebody asked for before does nothing
+		edits.Revision++ // what was asked for before does nothing, or is the same
 	}
 	if err != nil {
 		return nil, allProblems(err)

@@ -841,6 +841,10 @@ var mutants = append([]mutant{
 		"machine/amend.go", "a.Revision != x.sc.revision()+1 {", "a.Revision <= x.sc.revision() {", "./machine", "Scenarios",
 	},
 	{
+		"amend-passed-over", "who amends the plan as it is now passes over the same amendment, which was quicker",
+		"internal/cli/amend.go", "		now, tells := revisionNow(err)\n", "		now, tells := revisionNow(err)\n		revision = max(revision, now-1)\n", "./internal/cli", "SameAmendmentsAtOnce",
+	},
+	{
 		"amend-begun", "a step that is out is written again",
 		"machine/consider.go", "		case c.state != waiting || c.discarded != notDiscarded:", "		case c.discarded != notDiscarded:", "./machine", "Scenarios",
 	},
