@@ -75,8 +75,8 @@ func writeAnswered(b *bytes.Buffer, a *outcome.Answered, tool string) {
 	}
 }
 
-// writeAnswers lists what people decided in a run, nothing where nobody was asked; of items, each where they are asked
-// for, else how many were decided how.
+// writeAnswers lists what people decided in a run, of steps at every depth, nothing where nobody was asked; of items, each
+// where they are asked for, else how many were decided how.
 func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, items bool, width int) {
 	var t table
 	add := func(step, tool string, x *outcome.Answered) {
@@ -96,45 +96,50 @@ func writeAnswers(b *bytes.Buffer, st style, doc *outcome.Run, items bool, width
 		t.add(cell{text: oneLine(step), paint: st.bold}, plain(line))
 	}
 	add("the plan", "", doc.Approval)
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
-		add(s.ID, s.Tool, s.Answer)
-		for _, x := range s.Answers { // to what its tool asked
-			add(s.ID, "", x)
-		}
-		if counts := countAnswers(s.Items); counts != "" && !items {
-			t.add(cell{text: oneLine(s.ID), paint: st.bold}, plain("items: "+counts))
-			continue
-		}
-		for k := range s.Items {
-			add(s.Items[k].ID, s.Tool, s.Items[k].Answer)
-			for _, x := range s.Items[k].Answers {
-				add(s.Items[k].ID, "", x)
+	var each func([]outcome.Step)
+	each = func(steps []outcome.Step) {
+		for i := range steps {
+			s := &steps[i]
+			if round, is := strings.CutSuffix(s.ID, "/"+plan.PlannerStep); is {
+				add(round, "", s.Answer) // it was asked of the round
+			} else {
+				add(s.ID, s.Tool, s.Answer)
 			}
-		}
-		for k := range s.Steps { // of the rounds of an agent
-			if round, is := strings.CutSuffix(s.Steps[k].ID, "/"+plan.PlannerStep); is {
-				add(round, s.Tool, s.Steps[k].Answer)
+			for _, x := range s.Answers { // to what its tool or a guard asked
+				add(s.ID, "", x)
 			}
+			if counts := countAnswers(s.Items); counts != "" && !items {
+				t.add(cell{text: oneLine(s.ID), paint: st.bold}, plain("items: "+counts))
+			} else if items {
+				each(s.Items)
+			}
+			each(s.Steps)
 		}
 	}
+	each(doc.Steps)
 	if len(t.rows) > 0 {
 		b.WriteByte('\n')
 		t.write(b, "", width)
 	}
 }
 
-// countAnswers counts what was said of items, "" for nothing.
+// countAnswers counts what was said of items and of steps of their plans, "" for nothing.
 func countAnswers(items []outcome.Step) string {
 	counts := map[string]int{}
-	for i := range items {
-		if x := items[i].Answer; x != nil {
-			counts[x.Decision]++
-		}
-		for _, x := range items[i].Answers {
-			counts[x.Decision]++
+	var each func([]outcome.Step)
+	each = func(steps []outcome.Step) {
+		for i := range steps {
+			if x := steps[i].Answer; x != nil {
+				counts[x.Decision]++
+			}
+			for _, x := range steps[i].Answers {
+				counts[x.Decision]++
+			}
+			each(steps[i].Items)
+			each(steps[i].Steps)
 		}
 	}
+	each(items)
 	var parts []string
 	for _, decision := range []string{outcome.DecisionApproved, outcome.DecisionRejected, outcome.DecisionAnswered, outcome.DecisionExpired} {
 		if n := counts[decision]; n > 0 {

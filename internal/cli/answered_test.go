@@ -41,6 +41,40 @@ func TestWhatAPersonDecidedIsShown(t *testing.T) {
 	require.Contains(t, b.String(), "send was not called")
 }
 
+// TestWhatWasDecidedWithinAStepIsShown: in plans of steps, iterations, items, and in the rounds of an agent.
+func TestWhatWasDecidedWithinAStepIsShown(t *testing.T) {
+	t.Parallel()
+	by := func(who string) *outcome.Answered {
+		return &outcome.Answered{Decision: outcome.DecisionApproved, By: who, Verified: true}
+	}
+	doc := &outcome.Run{Steps: []outcome.Step{
+		{ID: "p", Steps: []outcome.Step{{ID: "p/q", Tool: "pay", Answer: by("ann")}}},
+		{ID: "l", Steps: []outcome.Step{{ID: "l/=1", Tool: "pay", Answer: by("bob")}}},
+		{ID: "e", Items: []outcome.Step{{ID: "e=0", Steps: []outcome.Step{{ID: "e=0/x", Tool: "pay", Answer: by("eve")}}}}},
+		{ID: "ag", Tool: "helper", Answers: []*outcome.Answered{by("gus")}, Steps: []outcome.Step{
+			{ID: "ag/=0/=plan", Tool: "model", Answer: by("cid")},
+			{ID: "ag/=0/x", Tool: "pay", Answer: by("dan"), Answers: []*outcome.Answered{by("fay")}},
+			{ID: "ag/=0/sub", Steps: []outcome.Step{{ID: "ag/=0/sub/=0/y", Tool: "pay", Answer: by("hal")}}},
+		}},
+	}}
+	for items, of := range map[bool]string{false: "items: 1 approved", true: "approved by eve"} {
+		var b bytes.Buffer
+		writeAnswers(&b, style{}, doc, items, 0)
+		var got []string
+		for line := range strings.Lines(b.String()) {
+			got = append(got, strings.Join(strings.Fields(line), " "))
+		}
+		where := "e"
+		if items {
+			where = "e=0/x"
+		}
+		require.Equal(t, []string{
+			"", "p/q approved by ann", "l/=1 approved by bob", where + " " + of, "ag approved by gus", "ag/=0 approved by cid",
+			"ag/=0/x approved by dan", "ag/=0/x approved by fay", "ag/=0/sub/=0/y approved by hal",
+		}, got)
+	}
+}
+
 // TestAQuestionIsToldWithTheCommandThatAnswersIt, and in bounds.
 func TestAQuestionIsToldWithTheCommandThatAnswersIt(t *testing.T) {
 	t.Parallel()
