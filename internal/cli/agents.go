@@ -53,7 +53,7 @@ func agentsCommand(a *app) *cobra.Command {
 			return a.runBody(cmd.Context(), plan, f, func(s *session, run string) following {
 				return following{
 					ready: func(ctx context.Context) (context.Context, func(), error) { return p.ready(ctx, s) },
-					tell:  a.rounds(cmd.Context(), s, run), over: a.roundsOver(s, run), left: leaving{a, s, run}.left,
+					tell:  a.rounds(cmd.Context(), s, run), over: a.roundsOver(s, run), left: leaving{a, s, run}.left, hosts: func() bool { return p.hosts },
 				}
 			})
 		})}

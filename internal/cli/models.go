@@ -101,6 +101,7 @@ type planner struct {
 	list   []*applied
 	agent  string
 	again  bool // the run may be there already
+	hosts  bool // what plans is hosted here
 }
 
 // read takes the files apart.
@@ -114,7 +115,7 @@ func (p *planner) read() (err error) {
 func (p *planner) ready(ctx context.Context, s *session) (context.Context, func(), error) {
 	within, end, err := p.host(ctx, s)
 	if err == nil && len(p.list) > 0 {
-		err = p.applyOn(within, s, p.list)
+		err = forRole(p.applyOn(within, s, p.list), "an operator of the cluster registers agents: stepjet agents apply FILE; then run it without --apply")
 		if i := slices.IndexFunc(p.list, func(x *applied) bool { return x.Status == "refused" }); err == nil && i >= 0 {
 			why := p.list[i].Error
 			err = fault.New(why.Code, "%s is refused: %s", p.list[i].place, why.Message).WithHint("%s", why.Hint)
@@ -148,6 +149,8 @@ func (p *planner) host(ctx context.Context, s *session) (context.Context, func()
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	h, err := hostModels(ctx, p.app, s.nc, m, cancel)
+	p.hosts = err == nil
+	err = forRole(err, "a worker of that tool hosts a model: modelworker --models FILE, with the credentials of stepjet acl worker; then run the agent without --model")
 	return within, func() { h.close(); cancel(nil) }, err
 }
 

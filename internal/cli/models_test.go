@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -198,6 +200,36 @@ func TestNobodyPlans(t *testing.T) {
 	cancel()
 	require.NoError(t, <-done)
 	require.Len(t, s.Asked(), 3)
+}
+
+// Who interrupts a command that hosts what plans is told that the run waits for it, and goes on by the same command.
+func TestAPlannerGoesWithItsCommand(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	developing(t, data)
+	asked, release := make(chan struct{}, 10), make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-release
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(silent.Close)
+	agents := []string{"agents", "run", "halver", "--apply", agentFiles + "modelled.json", "--input", `{"by": 0}`, "--model", "ollama:m", "--run", "r"}
+	p := startIn(t, []string{"OLLAMA_HOST=" + silent.URL}, data, "", agents...)
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("nobody asked the model: ", &p.errs)
+	}
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	close(release)
+	require.Equal(t, 130, p.end(t), "%v", &p.errs)
+	require.Contains(t, p.errs.String(), "what plans went with this command, so the run waits; the same command with --run r goes on with it")
+	require.Contains(t, p.errs.String(), "stepjet get r")
+	require.NotContains(t, p.errs.String(), "the run goes on")
+	p = startIn(t, environment("ollama", halves(t)), data, "", agents...)
+	require.Zero(t, p.end(t), "%v", &p.errs)
+	require.Contains(t, p.out.String(), "It is 12.")
 }
 
 // Without a server all that a run of an agent needs is in one process, its model's worker, too; stepjet dev hosts a model for

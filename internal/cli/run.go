@@ -117,6 +117,8 @@ type following struct {
 	ready func(context.Context) (within context.Context, end func(), err error)
 	over  func(context.Context)              // is called once it is over
 	left  func(context.Context, error) error // is called where it is left before, with the error that this has
+	// hosts reports whether what the run needs is here alone, so that it waits once the command is over. nil: it is not.
+	hosts func() bool
 }
 
 // runBody runs a plan and prints its outcome.
@@ -149,7 +151,11 @@ func (a *app) runBody(ctx context.Context, body []byte, f runFlags, by followed)
 	}
 	out, err := a.runOn(ctx, s, body, p, client.SubmitOptions{Run: f.run, Context: bag, Permissions: f.may.permissions()}, tell.tell)
 	if err != nil {
-		a.tellLater(s, f.run, err)
+		if tell.hosts != nil && tell.hosts() {
+			a.tellLeft(s, f.run, err, "what plans went with this command, so the run waits; the same command with --run "+quote(f.run)+" goes on with it")
+		} else {
+			a.tellLater(s, f.run, err)
+		}
 		return tell.left(ctx, why(ctx, err))
 	}
 	tell.over(ctx)
@@ -233,6 +239,11 @@ func (a *app) follow(ctx context.Context, w *client.Watcher, tell reporter) (*ou
 
 // tellLater says how to get at a run that goes on without this command.
 func (a *app) tellLater(s *session, run string, err error) {
+	a.tellLeft(s, run, err, "the run goes on"+s.whenLocal())
+}
+
+// tellLeft says what becomes of a run that is left, and how to get at it.
+func (a *app) tellLeft(s *session, run string, err error, what string) {
 	if !errors.Is(err, errInterrupt) && !errors.Is(err, errWait) {
 		return
 	}
@@ -240,7 +251,7 @@ func (a *app) tellLater(s *session, run string, err error) {
 		return
 	}
 	where := s.arguments(a)
-	a.say("the run goes on%s; to see what became of it:\n  stepjet get %s%s", s.whenLocal(), quote(run), where)
+	a.say("%s; to see what became of it:\n  stepjet get %s%s", what, quote(run), where)
 }
 
 // outcome prints what a run came to and ends the command with the status's exit code.

@@ -149,7 +149,10 @@ func (t templates) saveCommand() *cobra.Command {
 		Short: "Make a template of the plan of a run",
 		Long: `Registers the plan of a run as a template. Each --input PATH=NAME makes an input of a constant in
 the arguments of a step: "pay.amount=amount" that of the step "pay" at "amount". An approval of the
-plan becomes one of each call; its timeout is left to the steps that call it.`,
+plan becomes one of each call; its timeout is left to the steps that call it.
+
+It looks at the run and registers the template. Where permissions have a role for each, who looks at
+the tenant's runs adds --print, and an operator of the cluster applies that.`,
 		Example: `  stepjet templates save refund --from order-42 --input pay.amount=amount --input pay.customer=customer
   stepjet templates save refund --from order-42 --input pay.amount=amount --print > refund.json`,
 		Args: exactly("NAME"),
@@ -176,7 +179,7 @@ func (t templates) save(ctx context.Context, name string, f saving) error {
 	}
 	body, err := t.planOfRun(ctx, f.from)
 	if err != nil {
-		return err
+		return apart(err)
 	}
 	raw, err := saved.Template(name, f.description, body, inputs)
 	if err != nil {
@@ -188,9 +191,14 @@ func (t templates) save(ctx context.Context, name string, f saving) error {
 	list := []*applied{{raw: raw, place: name}}
 	checkApplied(list)
 	if err := t.applyAll(ctx, list); err != nil {
-		return err
+		return apart(err)
 	}
 	return t.showApplied(list)
+}
+
+// apart says how a run's plan becomes a template where who may look at runs is not who may apply templates.
+func apart(err error) error {
+	return forRole(err, "who sees the run writes the template: add --print > FILE; an operator of the cluster applies it: stepjet templates apply FILE")
 }
 
 // planOfRun returns the plan that a run was submitted with.

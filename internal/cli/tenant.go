@@ -90,11 +90,16 @@ func (a *app) tenantAdd(ctx context.Context, x *access, name string) error {
 
 // permitted says what to do about a bucket that the user must not make or remove.
 func permitted(err error, tenant string) error {
-	f := fault.As(err)
-	if f.Code == fault.Permission {
-		return f.WithHint("print the permissions with --declared %s (stepjet acl system), load them, and do this as the user \"doctor\"", tenant)
+	return forRole(err, "print the permissions with --declared %s (stepjet acl system), load them, and do this as the user \"doctor\"", tenant)
+}
+
+// forRole is an error, nil too; where it is one of permissions, with what another role may do.
+func forRole(err error, hint string, args ...any) error {
+	if fault.CodeOf(err) != fault.Permission {
+		return err
 	}
-	return f
+	f := *fault.As(err)
+	return f.WithHint(hint, args...)
 }
 
 // onStore does something with the store within --timeout.

@@ -203,4 +203,32 @@ func TestThePrintedSystemRuns(t *testing.T) {
 	require.Contains(t, said, "permission: ")
 	require.Contains(t, said, "_INBOX.")
 	require.NotContains(t, strings.ToLower(conf), "seed")
+
+	// What takes two roles says so, and who else may what is left to do.
+	operator := as("operator")
+	save := []string{"templates", "save", "one", "--from", "r"}
+	for _, user := range [][]string{acme, operator} {
+		code, _, said = once(t, url, "stepjet", append(save, user...)...)
+		require.NotZero(t, code)
+		require.Contains(t, said, "permission: ")
+		require.Contains(t, said, "hint: who sees the run writes the template: add --print > FILE; an operator of the cluster applies it: stepjet templates apply FILE")
+	}
+	code, out, said = once(t, url, "stepjet", append(append(save, "--print"), acme...)...)
+	require.Zero(t, code, said)
+	code, _, said = once(t, url, "stepjet", append([]string{"templates", "apply", planFile(t, out)}, operator...)...)
+	require.Zero(t, code, said)
+	helper := planFile(t, `{"name":"helper","inputSchema":{"type":"object"},"agent":{"planner":{"tool":"echo"},"instructions":"x","tools":["one"],"max_rounds":1}}`)
+	run := append([]string{"agents", "run", "helper", "--input", `{}`}, acme...)
+	code, _, said = once(t, url, "stepjet", append(run, "--apply", helper)...)
+	require.NotZero(t, code)
+	require.Contains(t, said, "permission: ")
+	require.Contains(t, said, "hint: an operator of the cluster registers agents: stepjet agents apply FILE; then run it without --apply")
+	code, _, said = once(t, url, "stepjet", append([]string{"agents", "apply", helper}, operator...)...)
+	require.Zero(t, code, said)
+	code, _, said = once(t, url, "stepjet", append(run, "--model", "ollama:m")...)
+	require.NotZero(t, code)
+	require.Contains(t, said, "permission: ")
+	require.Contains(t, said, "hint: a worker of that tool hosts a model: modelworker --models FILE, with the credentials of stepjet acl worker; then run the agent without --model")
+	_, _, said = once(t, url, "stepjet", run...)
+	require.Contains(t, said, "the planner  echo", "it is asked, whatever its answer is good for")
 }
