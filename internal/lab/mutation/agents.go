@@ -79,6 +79,18 @@ var ofAgents = []mutant{
 		"internal/jsonmend/jsonmend.go", "	if quoted(t) {", "	if false {", "./internal/jsonmend", "Flaws",
 	},
 	{
+		"approve-other-steps", "who approves of an amendment approves of others that add other steps",
+		"machine/waiting.go", "		digestText(h, string(step))\n", "		_ = step\n", "./machine", "WhatIsApprovedOf",
+	},
+	{
+		"approve-other-discards", "who approves of an amendment approves of others that discard other steps",
+		"machine/waiting.go", "			digestText(h, id)\n", "			_ = id\n", "./machine", "WhatIsApprovedOf",
+	},
+	{
+		"approve-other-round", "who approves of a round approves of whatever else is decided of it",
+		"machine/approvedround.go", "r.start.Key, d.Scope, d.Digest} {", "r.start.Key, d.Scope} {", "./machine", "WhatIsApprovedOf",
+	},
+	{
 		"approve-edited-other", "an amendment approves of a plan whose question it does not name",
 		"machine/waiting.go", " && q.open && q.Digest == x.a.Approves\n", " && q.open\n", "./machine", "Scenarios/editedapproval",
 	},

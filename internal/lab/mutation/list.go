@@ -225,7 +225,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"newer-requests", "requests of a newer version are carried out",
-		"orchestrator/api.go", "			if known(m) {", "			if true {", "./orchestrator", "Newer",
+		"orchestrator/api.go", "			if known(m) {", "			if known(m) || true {", "./orchestrator", "Newer",
 	},
 	{
 		"stray-freezes", "a record below step. that is of no attempt makes the owner leave the run alone",
