@@ -20,6 +20,10 @@ type RoundView struct {
 	// somebody was asked to.
 	Summary    *Result
 	Summarised bool
+	// Begun says that its planner was asked: one whose input does not pass, or that is interrupted before, is not.
+	Begun bool
+	// Guards are the calls of guards in it that have succeeded, in the order in which they were asked for.
+	Guards []GuardView
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *Round
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
@@ -30,6 +34,16 @@ type RoundView struct {
 	Refused *fault.Error
 	// Final says that the planner is asked for a last answer.
 	Final bool
+}
+
+// GuardView is a call of a guard that is a tool, and has answered.
+type GuardView struct {
+	// On is what it looked at: one of plan.OnInput to plan.OnOutput.
+	On string
+	// Tool is the guard's.
+	Tool string
+	// Said is what it returned.
+	Said *Result
 }
 
 // RoundCount returns how many rounds of an agent were begun.
@@ -55,7 +69,7 @@ func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 	for _, sc := range a.of[first:a.entered] {
 		if asksPlanner(sc) {
 			v := RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})}
-			v.Elapsed = elapsed(r, agent, sc)
+			v.Elapsed, v.Begun = elapsed(r, agent, sc), r.calls[sc.first].attempt > 0
 			if len(sc.plan.Steps) > 1 {
 				state := r.calls[sc.at(1)].state
 				v.Summary, v.Summarised = r.Result(Call{Step: sc.at(1)}), state.terminal() && state != notTaken
@@ -66,6 +80,7 @@ func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 		last := &list[len(list)-1]
 		last.Plan, last.Numbers = sc.plan, sc.numbers()
 	}
+	guardViews(r, a, from, list)
 	if asks := a.current(); a.ending != nil && asksPlanner(asks) && len(list) > 0 {
 		list[len(list)-1].Final = true
 	}
@@ -80,6 +95,20 @@ func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 		}
 	}
 	return list
+}
+
+// guardViews adds the guards of rounds, from one on, that have answered.
+func guardViews(r *Run, a *rounds, from int, list []RoundView) {
+	first := a.asked
+	for first > 0 && int(a.guards[first-1].round) > from {
+		first--
+	}
+	for _, sc := range a.guards[first:a.asked] {
+		if said := r.Result(Call{Step: sc.first}); said != nil {
+			of := &list[int(sc.round)-1-from]
+			of.Guards = append(of.Guards, GuardView{sc.asksFor.on, sc.plan.Steps[0].Tool, said})
+		}
+	}
 }
 
 // elapsed is how long an agent had run when the first call of a round was ready.

@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -204,4 +205,54 @@ func TestGuardsOfAnAgentBelow(t *testing.T) {
 	require.Equal(t, "the guard 'judge' of the agent does not let the input pass", o.Errors[0].Message)
 	require.Contains(t, string(x.asked[1]["rounds"]), `"status":"failed","error":{"code":"rejected"`)
 	require.Len(t, x.asked, 2)
+}
+
+// TestWhatGuardsTakeCounts: in the budget of their agent and of those above, as of the records by which they have answered; and
+// a planner that nobody asked, since the input did not pass, has taken nothing.
+func TestWhatGuardsTakeCounts(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.host("judge", nil, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		var g struct {
+			On    string
+			Input struct{ N int }
+		}
+		_ = json.Unmarshal(args, &g)
+		took := map[string]string{"input": `1000,"cost_usd":0.5`, "call": `200,"model":"small"`, "result": `30,"model":"small"`, "output": `4`}[g.On]
+		return worker.Output{Body: fmt.Appendf(nil, `{"pass":%t,"usage":{"input_tokens":%s}}`, g.Input.N != 7, took)}, nil
+	})
+	lower := s.plays("lower", `{"usage":{"input_tokens":50},"output":1}`)
+	x := s.plays("planner", `{"usage":{"input_tokens":5,"model":"large"},"steps":[{"id":"x","tool":"echo"},{"id":"p","tool":"process"},
+			{"id":"b","tool":"below","arguments":{"n":7},"depends_on":["x"],"optional":true},{"id":"c","tool":"below","depends_on":["b"]}]}`,
+		`{"usage":{"input_tokens":5,"model":"large"},"steps":[{"id":"m","tool":"process_models"},{"id":"k","tool":"process_cost","depends_on":["m"]}]}`,
+		`{"usage":{"input_tokens":5,"model":"large"},"output":"done"}`)
+	s.agent("below", "", `{"planner":{"tool":"lower","mode":"plan"},"guards":[{"on":"input","tool":"judge"}]}`)
+	s.agent("payer", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","below","process"],"budget":{"tokens":1000000,"cost_usd":9},"guards":[
+		{"on":"input","tool":"judge"},{"on":"call","tool":"judge"},{"on":"result","tool":"judge"},{"on":"output","tool":"judge"}]}`)
+	put, err := s.store.Registry.Tool(ctx(t), "payer")
+	require.NoError(t, err)
+	require.Contains(t, put.Needs, wire.GuardUsage)
+	o := s.run(`{"steps":[{"id":"a","tool":"payer"}]}`, "usage")
+	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	left := func(asked map[string]json.RawMessage) (b struct {
+		Tokens  int64
+		CostUSD float64 `json:"cost_usd"`
+	}) {
+		require.NoError(t, json.Unmarshal(asked["budget"], &b))
+		return b
+	}
+	first, second, below := left(x.asked[0]), left(x.asked[1]), left(lower.asked[0])
+	require.Equal(t, int64(1_000_000-1000), first.Tokens, "what the input's guard took, before the planner is asked")
+	require.InDelta(t, 8.5, first.CostUSD, 1e-9)
+	// The guards of the calls x, b and c and of the results of x and c, those of two inputs below, and two planners; the facade
+	// is opened by the round's record, and no call.
+	taken := int64(1000 + 5 + 3*200 + 2*30 + 2*1000 + 50)
+	require.Equal(t, 1_000_000-taken, second.Tokens)
+	require.InDelta(t, 7.5, second.CostUSD, 1e-9)
+	// By the record that made the last of them ready, b's result has no guard yet: 200 each of x and of b, 30 of x, 1000 of b's
+	// own input; and its own input's guard has taken 1000 of its share.
+	require.Equal(t, int64(1_000_000-1000-5-2*200-30-1000-200-1000), below.Tokens, "in shares at once, the call's own guard too")
+	require.Contains(t, string(x.asked[2]["rounds"]),
+		`"result":[{"model":"large","answers":2,"tokens":10,"cost_usd":0},{"model":"judge","answers":1,"tokens":1000,"cost_usd":0.5},{"model":"small","answers":6,"tokens":860,"cost_usd":0}]`, "with the guard of this very call")
+	require.Contains(t, string(x.asked[2]["rounds"]), `"result":{"steps":4,"model_calls":10,"input_tokens":3715,"output_tokens":0,"cost_usd":1.5}`)
 }

@@ -23,9 +23,10 @@ type looked struct {
 	scope machine.Call
 	input *inputs // that the agent's input is made of; nil where it is there
 	calls []lookedCall
-	from  int      // the first round that is not past
-	asked []source // answers of planners, by round from there on
-	sums  []source // summaries that were made before, likewise
+	from  int        // the first round that is not past
+	asked []source   // answers of planners, by round from there on
+	sums  []source   // summaries that were made before, likewise
+	said  [][]source // by guards, likewise
 	size  int64
 
 	board  *looked // whose blackboard it begins with; nil for nobody's
@@ -98,6 +99,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
 	}
 	x.loop.Shelf = r.agents.shelfOf(x.name)
+	x.loop.Guarded = slices.Contains(r.start.Needs, wire.GuardUsage)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
 	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past
@@ -138,7 +140,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	made := sourceOf(r, v.Summary)
 	x.size += made.size()
 	x.sums = append(x.sums, made)
-	round := &agents.Round{Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised, Again: tries(r).Taken(v.Planner)}
+	round := &agents.Round{Begun: v.Begun, Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised, Again: tries(r).Taken(v.Planner)}
 	switch {
 	case v.Record == nil:
 	case v.Record.Refused != nil: // nothing of it counts
@@ -147,6 +149,21 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
 	}
 	x.loop.Rounds = append(x.loop.Rounds, round)
+	x.guarded(r, round, v.Guards)
+}
+
+// guarded adds what guards of a round have answered, where that counts.
+func (x *looked) guarded(r *run, round *agents.Round, all []machine.GuardView) {
+	var said []source
+	if x.loop.Guarded {
+		for _, g := range all {
+			round.Guards = append(round.Guards, agents.GuardSaid{On: g.On, Tool: g.Tool, Seq: g.Said.Seq})
+			answer := sourceOf(r, g.Said)
+			x.size += answer.size()
+			said = append(said, answer)
+		}
+	}
+	x.said = append(x.said, said)
 }
 
 // amendedIn returns the amendments of a round that are in force.
@@ -262,6 +279,11 @@ func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Erro
 		}
 		if round.Summary, err = v.read(ctx, &x.sums[n]); err != nil {
 			return nil, err
+		}
+		for k := range x.said[n] {
+			if round.Guards[k].Answer, err = v.read(ctx, &x.said[n][k]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for i := range x.calls {

@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/kv"
@@ -32,7 +30,7 @@ const (
 	simPlanner = "planner/a"
 	simOpener  = "opener/a"
 	simLate    = "late/a"
-	simDigest  = "digest/a" // which summaries would be asked of: none is due
+	simDigest  = "digest/a" // which summaries are asked of
 )
 
 // withAgents reports whether this is such a world.
@@ -74,8 +72,8 @@ func (w *world) registerAgents() {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
 	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":{"summary":%q},"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), simDigest, simShutter, simClerk, simOpener, simLate, simOpener, simOpener, budget)
+	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":%s,"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, simOpener, budget)
 	w.registerAgent(simAgent, w.agentDefinition)
 }
 
@@ -185,7 +183,9 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	switch a.Tool {
 	case simPlanner:
 	case simJudge:
-		return reference.Reply{Body: w.truths.of(a.Run, a.Generation).judged(args)}
+		return reference.Reply{Body: w.truths.of(a.Run, a.Generation).judged(a, args)}
+	case simDigest:
+		return w.truths.summaryAsked(w.truths.of(a.Run, a.Generation), a, args)
 	default:
 		return w.playsCall(a, args)
 	}
@@ -198,15 +198,14 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 		return reference.Reply{Body: []byte(`{"output":null}`)}
 	}
 	w.stats["a planner was asked"]++
-	whole, err := parts.NewKeeper(parts.DefaultKept).Whole(context.Background(), args, func(_ context.Context, name string) ([]byte, error) {
-		return w.blobs[name], nil
-	})
+	whole, err := w.wholeOf(args)
 	x, own := w.truths.of(a.Run, a.Generation), ofTheAgent(a.Step)
 	if own {
-		w.truths.wordsAsked(x, r.Round, whole)
+		w.truths.wordsAsked(x, whole)
 		w.truths.replanAsked(x, r.Round, whole)
+		w.truths.summaryTold(x, a, r.Round, whole)
 	}
-	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round && !x.words.cut {
+	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round && !x.words.cut && !isCut(whole) {
 		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
 	}
 	answer := simClerkScript[min(r.Round, len(simClerkScript)-1)]
@@ -231,6 +230,9 @@ func ofTheAgent(step string) bool {
 type simSpent struct {
 	took     map[string]int64 // by attempt: what it told, or did not tell, of
 	recorded int64            // of attempts that have a record
+	judges   map[string]int64 // likewise, of guards
+	judged   int64            // by guards that had a record when the planner of the agent was asked
+	since    int64            // by guards since
 }
 
 // takes returns an answer that mostly says what it took: a token for each byte of its request, and the longest answer.
@@ -245,14 +247,23 @@ func (s *simSpent) takes(a subjects.Attempt, answer string, in, out int64) []byt
 	return []byte(fmt.Sprintf(`{"usage":{"input_tokens":%d,"output_tokens":%d},`, in, out) + strings.TrimPrefix(answer, "{"))
 }
 
-// plannerRecorded checks that what planners have told of, and taken, stays within the budget.
-func (t *truths) plannerRecorded(x *truth, a subjects.Attempt) {
+// tokensRecorded checks that what planners and summaries have told of, and taken, stays within the budget, with what guards had
+// told of when a round began: for these nothing is reserved.
+func (t *truths) tokensRecorded(x *truth, a subjects.Attempt) {
+	x.spent.since += x.spent.judges[a.MessageID()]
 	x.spent.recorded += x.spent.took[a.MessageID()]
 	switch n := t.w.budget(); {
-	case n > 0 && x.spent.recorded > n:
-		t.w.violate("A8", "%s: planners have taken %d tokens, of a budget of %d", a.MessageID(), x.spent.recorded, n)
-	case !ofTheAgent(a.Step):
+	case n > 0 && x.spent.took[a.MessageID()] > 0 && x.spent.recorded+x.spent.judged > n:
+		t.w.violate("A8", "%s: planners have taken %d tokens and guards %d, of a budget of %d", a.MessageID(), x.spent.recorded, x.spent.judged, n)
+	case a.Tool == simPlanner && !ofTheAgent(a.Step):
 		t.w.stats["a planner of an agent below answered"]++
+	}
+}
+
+// begins notes what guards had told of when the planner of the agent was asked.
+func (s *simSpent) begins(a subjects.Attempt, out map[int]bool) {
+	if a.Tool == simPlanner && ofTheAgent(a.Step) && len(out) == 0 {
+		s.judged, s.since = s.judged+s.since, 0
 	}
 }
 
@@ -286,7 +297,8 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 	if a.Tool == simJudge { // also before a round is decided
 		return
 	}
-	if a.Tool != simPlanner {
+	t.summaryDispatched(x, a)
+	if !asksAhead(a) {
 		if !x.told["round "+roundAround(a.Step)] {
 			t.w.violate("A1", "%s was dispatched before its round was decided", a.MessageID())
 		}
@@ -306,9 +318,7 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 		if x.words.cut || x.replanned() { // a failure of what was out was the last then, though it could be tried again
 			break
 		}
-		// What a guard is asked about may be given up meanwhile, as an item of a list is; then it is not asked again.
-		givenUp := strings.Contains(call, "/=guard-") && !x.undecided(call)
-		if strings.HasPrefix(call, before+"/") && !x.final[call] && !givenUp {
+		if strings.HasPrefix(call, before+"/") && !x.final[call] && !t.notAskedAgain(x, call) {
 			t.w.violate("A1", "%s was dispatched before %s was over", a.MessageID(), call)
 		}
 	}

@@ -24,6 +24,8 @@ type simAmendedRounds struct {
 	said  map[string]bool   // what was asked for, by digest
 	stand map[string]int    // records, by scope
 	made  map[string]string // what owners made of them
+
+	discards map[string]bool // what they discard, by token
 }
 
 const (
@@ -92,7 +94,7 @@ func (w *world) amendRound(x *truth, n int) {
 
 func (x *truth) roundAmends() *simAmendedRounds {
 	if x.amendedRounds == nil {
-		x.amendedRounds = &simAmendedRounds{said: map[string]bool{}, stand: map[string]int{}, made: map[string]string{}}
+		x.amendedRounds = &simAmendedRounds{said: map[string]bool{}, stand: map[string]int{}, made: map[string]string{}, discards: map[string]bool{}}
 	}
 	return x.amendedRounds
 }
@@ -107,6 +109,9 @@ func (t *truths) roundAmended(x *truth, rec subjects.Record, e *kv.Entry) {
 		t.w.violate("I11", "%s stands after %d amendments", e.Subject, as.stand[rec.Step])
 	}
 	as.stand[rec.Step]++
+	for _, id := range a.Discard.Steps {
+		as.discards[subjects.InScope(rec.Step, id)] = true
+	}
 	t.w.stats["a round was amended"]++
 	if len(a.Round.Settled) > 0 {
 		t.w.stats["a round was amended with what was locked"]++

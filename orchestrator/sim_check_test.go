@@ -135,6 +135,8 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 	t.checkAttempt("I3", x, a, step)
 	t.checkReply(x, m)
 	if x.agent {
+		x.askedAbout(m)
+		x.spent.begins(a, x.out[a.Step])
 		t.agentDispatched(x, a)
 	} else {
 		t.checkI3(x, a)

@@ -21,11 +21,14 @@ func (w *world) guards() bool { return w.seed%5 < 3 }
 // judges reports whether the guards are tools.
 func (w *world) judges() bool { return w.seed%5 == 2 }
 
-// simJudge is that tool.
-const simJudge = "judge/a"
+// simJudge is that tool, and judgeTakes the tokens that it tells of.
+const (
+	simJudge   = "judge/a"
+	judgeTakes = 150
+)
 
-// judged is what it says, and notes which calls it was asked about.
-func (x *truth) judged(args []byte) []byte {
+// judged is what it says, and notes which calls it was asked about. It has a model of its own.
+func (x *truth) judged(a subjects.Attempt, args []byte) []byte {
 	var g struct {
 		On, Step, Tool string
 		Args           struct{ I int }
@@ -38,7 +41,46 @@ func (x *truth) judged(args []byte) []byte {
 	if pass && g.On == plan.OnCall {
 		x.allowed[g.Step] = true
 	}
-	return fmt.Appendf(nil, `{"pass":%v}`, pass)
+	if x.spent.judges == nil {
+		x.spent.judges = map[string]int64{}
+	}
+	x.spent.judges[a.MessageID()] = judgeTakes
+	return fmt.Appendf(nil, `{"pass":%v,"usage":{"input_tokens":%d}}`, pass, judgeTakes)
+}
+
+// askedAbout is the call that a guard is asked about; empty for what goes in and out of the agent, and for what is no guard.
+func (x *truth) askedAbout(m *message) {
+	if m.attempt.Tool != simJudge {
+		return
+	}
+	var g struct{ Step string }
+	_ = json.Unmarshal(m.body, &g)
+	if x.about == nil {
+		x.about = map[string]string{}
+	}
+	x.about[m.attempt.Step] = g.Step
+}
+
+// notAskedAgain reports whether a guard has failed so that it could be asked again, and what it was asked about was given up
+// meanwhile: an item of a list of which another has failed, or what an amendment of the round discards.
+func (t *truths) notAskedAgain(x *truth, guard string) bool {
+	call, is := x.about[guard]
+	if !is || call == "" || x.undecided(guard) {
+		return false
+	}
+	list, _, isItem := subjects.SplitItem(call)
+	for other := range x.final {
+		of, _, _ := subjects.SplitItem(other)
+		if isItem && other != call && of == list && !x.succeeded[other] {
+			t.w.stats["a guard was not asked again about an item that was given up"]++
+			return true
+		}
+	}
+	if x.roundAmends().discards[call] {
+		t.w.stats["a guard was not asked again about what was discarded"]++
+		return true
+	}
+	return false
 }
 
 // judgedDispatched checks that nothing of the agent is handed to a worker before its guards have let it pass that are tools.
@@ -49,7 +91,7 @@ func (t *truths) judgedDispatched(x *truth, a subjects.Attempt) {
 		t.w.stats["a guard was asked"]++
 	case a.Step == "a/=0/=plan" && !x.succeeded["a/=0/=guard-0"]:
 		t.w.violate("A9", "the planner was asked before the agent's input has passed")
-	case a.Tool != simPlanner && ofTheAgent(a.Step) && !x.allowed[a.Step]:
+	case !asksAhead(a) && ofTheAgent(a.Step) && !x.allowed[a.Step]:
 		t.w.violate("A9", "%s was dispatched before a guard has let it pass", a.MessageID())
 	}
 }

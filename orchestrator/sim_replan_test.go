@@ -48,7 +48,7 @@ func (x *truth) excusedByReplan(step string, err *fault.Error) bool {
 
 // replanAsked checks that the requests behind a round that was cut short say why.
 func (t *truths) replanAsked(x *truth, round int, whole []byte) {
-	if round < 2 || !x.replanned() {
+	if round < 2 || !x.replanned() || t.w.shrinks() { // there a round has no room for its errors
 		return
 	}
 	if !bytes.Contains(whole, []byte(`{"code":"replan","message":"`+simWhy)) {

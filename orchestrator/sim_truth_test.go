@@ -87,8 +87,10 @@ type truth struct {
 	planChecks map[string]time.Duration // by process: when the plan stood
 	amendments *simAmendments           // of a plan that comes in parts
 	words      *simWords
-	allowed    map[string]bool // by guards that are tools: calls
+	allowed    map[string]bool   // by guards that are tools: calls
+	about      map[string]string // by calls of such guards: what each is asked about
 	spent      simSpent
+	summaries  simSummaries
 	inquiries  *inquiries // of its tools
 	rounds     simRounds  // of an agent, that people approve of
 	document   []byte
@@ -318,8 +320,11 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	case r.Error == inquired:
 	case r.Error == nil:
 		x.succeeded[a.Step], x.final[a.Step] = true, true
-		if x.agent && a.Tool == simPlanner {
-			t.plannerRecorded(x, a)
+		if x.agent {
+			t.tokensRecorded(x, a)
+		}
+		if x.agent && a.Tool == simDigest {
+			t.summaryRecorded(x, a, owner, r.Body)
 		}
 	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= x.most(a.Step, step):
 		x.final[a.Step] = true

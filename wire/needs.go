@@ -54,6 +54,10 @@ const Guards = "guards"
 // entry: who does not know of them would let everything pass that they are asked about.
 const AskingGuards = "asking-guards"
 
+// GuardUsage is the need of a run with an agent that has guards which are tools, and of such an agent's entry: what these say
+// that they took counts in its budget, and the planner's call of a round that came to none takes nothing.
+const GuardUsage = "guard-usage"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -102,7 +106,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == GuardUsage || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -123,24 +127,23 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 			needs = append(needs, ofAgents[path])
 		}
 	}
-	if asksGuards(members["guards"]) {
-		needs = append(needs, AskingGuards)
-	}
-	return append(needs, Agents)
+	return append(append(needs, ofGuards(members["guards"])...), Agents)
 }
 
-// asksGuards reports whether some of an agent's guards are tools, or ask a person.
-func asksGuards(guards json.RawMessage) bool {
-	var all []struct{ Tool, Else string }
+// ofGuards returns what has to be known of guards that are tools, or ask a person.
+func ofGuards(guards json.RawMessage) []string {
+	type guard struct{ Tool, Else string }
+	var all []guard
 	if len(guards) == 0 || json.Unmarshal(guards, &all) != nil {
-		return false
+		return nil
 	}
-	for _, g := range all {
-		if g.Tool != "" || g.Else == "ask" {
-			return true
-		}
+	switch {
+	case slices.ContainsFunc(all, func(g guard) bool { return g.Tool != "" }):
+		return []string{AskingGuards, GuardUsage}
+	case slices.ContainsFunc(all, func(g guard) bool { return g.Else == "ask" }):
+		return []string{AskingGuards}
 	}
-	return false
+	return nil
 }
 
 // Replan is the need of a plan that can reach an agent: to who does not know of it, a call that asks for a new plan has
@@ -173,7 +176,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, GuardUsage: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

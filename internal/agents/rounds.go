@@ -50,7 +50,8 @@ type Round struct {
 	// took.
 	Calls int
 	Took  time.Duration
-	// Used is what the planner said that its answer took; nil where it said nothing.
+	// Used is what the planner said that its answer took, with what guards and who made a summary said; nil where nobody
+	// said anything.
 	Used *agent.Tokens
 	// Steps are the calls that it answered with, Failed those of them that did not succeed.
 	Steps, Failed int
@@ -89,14 +90,11 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 	switch {
 	case what == "":
 		_, took := s.Took()
-		r.Planner, r.Calls, r.Took, r.Used = s.Status, s.Attempts, took, used(s, blob)
-	case what == summary:
-		if took := used(s, blob); took != nil && r.Used != nil {
-			sum := *r.Used
-			sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+took.InputTokens, sum.OutputTokens+took.OutputTokens, sum.CostUSD+took.CostUSD
-			r.Used = &sum
-		}
-	case !Earlier(what) && !strings.HasPrefix(what, guard):
+		r.Planner, r.Calls, r.Took = s.Status, s.Attempts, took
+		r.uses(used(s, blob))
+	case what == summary, strings.HasPrefix(what, guard):
+		r.uses(used(s, blob))
+	case !Earlier(what):
 		r.Steps++
 		if s.Status.Unsuccessful() {
 			r.Failed++
@@ -104,7 +102,20 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 	}
 }
 
-// used reads what a planner said of its answer.
+// uses adds what a call took for the agent itself.
+func (r *Round) uses(took *agent.Tokens) {
+	switch {
+	case took == nil:
+	case r.Used == nil:
+		r.Used = took
+	default:
+		sum := *r.Used
+		sum.InputTokens, sum.OutputTokens, sum.CostUSD = sum.InputTokens+took.InputTokens, sum.OutputTokens+took.OutputTokens, sum.CostUSD+took.CostUSD
+		r.Used = &sum
+	}
+}
+
+// used reads what a planner, a guard or who made a summary said of its answer.
 func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) *agent.Tokens {
 	raw := s.Result
 	if raw == nil && s.Blob != nil && !s.Text {

@@ -187,7 +187,7 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 		if doc.Steps[i].ID != v.agent {
 			continue
 		}
-		order := map[*viewRound]int{}
+		order, counted := map[*viewRound]int{}, RoundsOf(doc, v.agent, blob)
 		for k := range doc.Steps[i].Steps {
 			x := &doc.Steps[i].Steps[k]
 			n, what, ok := Place(v.agent, x.ID)
@@ -197,8 +197,11 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 			}
 			r := v.rounds[n]
 			s.merge(x, now)
+			if n < len(counted) {
+				r.used = counted[n].Used
+			}
 			if what == "" {
-				r.used, r.read = used(x, blob), x.Status.Terminal()
+				r.read = x.Status.Terminal()
 				continue
 			}
 			r.put(s, order[r])

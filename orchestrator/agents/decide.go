@@ -294,7 +294,7 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	if no := c.refused(l, round, false); no != nil {
 		return nil, nil, no.Err
 	}
-	if own, refused, is := c.now.Answer(c.entry, c.args, l.account(round)); is {
+	if own, refused, is := c.now.Answer(c.entry, c.args, l.account(c, round, since)); is {
 		return nil, own, refused
 	}
 	if before, was := c.before(); was {
@@ -341,12 +341,15 @@ func joined(arguments, bound json.RawMessage) (json.RawMessage, *fault.Error) {
 	return raw, nil
 }
 
-// account is what the agent's planner may ask for of itself.
-func (l *Loop) account(round int) *agent.Account {
-	s := l.Usage(round)
+// account is what the agent's planner may ask for of itself, as of the record that made the call ready by which it does;
+// nothing for a call that asks for something else.
+func (l *Loop) account(c *ready, round int, since uint64) *agent.Account {
+	if e := c.now.Entry(c.entry); e == nil || e.Kind != agent.KindBuiltIn {
+		return nil
+	}
 	return &agent.Account{
-		Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Milliseconds: l.Rounds[round].Elapsed.Milliseconds(), Used: s.Used, Calls: l.called(round + 1),
-		Models: modelsOf(l, round+1),
+		Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Milliseconds: l.Rounds[round].Elapsed.Milliseconds(), Used: l.Usage(round).Used,
+		Calls: l.called(round+1, since), Models: modelsOf(l, round+1, since),
 	}
 }
 

@@ -38,6 +38,8 @@ type Loop struct {
 	Run, Name string
 	// Timed says that requests tell what is left of the budget's time, and not what there was.
 	Timed bool
+	// Guarded says that what guards took counts, and the planner's call of a round that came to none takes nothing.
+	Guarded bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
 	Share agent.Budget
 	// Above returns what is on the blackboard of the agent that calls it, as of the record that began it; nil for nothing.
@@ -62,6 +64,9 @@ type Round struct {
 	// that it was asked to.
 	Summary    []byte
 	Summarised bool
+	// Begun says that its planner was asked; Guards are those that have answered in it, where that counts.
+	Begun  bool
+	Guards []GuardSaid
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *wire.Round
 	// Refused is why a guard did not let pass what the round came to; nil where none said no.
@@ -78,6 +83,18 @@ type Round struct {
 	Calls []Call
 	// Below are the agents among them, where somebody counts what they use up.
 	Below []*Below
+}
+
+// GuardSaid is what a guard that is a tool answered.
+type GuardSaid struct {
+	// On is one of plan.OnInput to plan.OnOutput.
+	On string
+	// Tool is the guard's.
+	Tool string
+	// Seq is the sequence of its record.
+	Seq uint64
+	// Answer is what it returned, as JSON.
+	Answer []byte
 }
 
 // Call is one call of a round.

@@ -38,7 +38,7 @@ func (l *Loop) past(round int, asked *request.Loop) *Past {
 		return nil
 	}
 	return &Past{
-		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round), models: modelsOf(l, round),
+		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round, ^uint64(0)), models: modelsOf(l, round, ^uint64(0)),
 		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
 	}
 }
@@ -54,14 +54,14 @@ func (l *Loop) earlier(round int) [][]string {
 	return l.ids[:round:round]
 }
 
-// called returns the calls that were made in the rounds before one.
-func (l *Loop) called(round int) (all []agent.Called) {
+// called returns the calls that were made in the rounds before one, up to a record.
+func (l *Loop) called(round int, upTo uint64) (all []agent.Called) {
 	if l.Past != nil {
 		all = append(all, l.Past.calls...)
 	}
 	for n := l.Past.Rounds(); n < round; n++ {
 		for _, c := range l.Rounds[n].Calls {
-			if c.Seq > 0 {
+			if c.Seq > 0 && c.Seq <= upTo {
 				all = append(all, agent.Called{ID: c.Path, Tool: l.toolOf(n, c.Path), Status: c.Status, MS: c.MS})
 			}
 		}
@@ -69,9 +69,9 @@ func (l *Loop) called(round int) (all []agent.Called) {
 	return all
 }
 
-// modelsOf returns which models have answered in the rounds before one, those of summaries too, in the order of their first
-// answers. A planner that says no model goes by the definition's, or by its own name.
-func modelsOf(l *Loop, round int) (all []agent.ModelUse) {
+// modelsOf returns which models have answered in the rounds before one, up to a record, those of summaries and guards too,
+// in the order of their first answers. A planner that says no model goes by the definition's, or by its own name.
+func modelsOf(l *Loop, round int, upTo uint64) (all []agent.ModelUse) {
 	if l.Past != nil {
 		all = append(all, l.Past.models...)
 	}
@@ -93,6 +93,11 @@ func modelsOf(l *Loop, round int) (all []agent.ModelUse) {
 		}
 		if l.Rounds[n].Answer != nil {
 			add(l.took(n), d.Planner.Tool, d.Planner.Model)
+		}
+		for _, g := range l.Rounds[n].Guards {
+			if took := agent.Took(g.Answer); g.Seq <= upTo && took != (agent.Tokens{}) {
+				add(took, g.Tool, "")
+			}
 		}
 	}
 	return all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/plan"
 )
 
 // spending is what it has used up in the end, with a share of the budget above.
@@ -30,6 +31,8 @@ func (l *Loop) Usage(round int) agent.Spending {
 		first := agent.Spending{Budget: l.Definition.Budget.Within(l.Share)}
 		if l.Past != nil {
 			first = l.Past.spent
+		} else {
+			l.greeted(0, &first)
 		}
 		l.spent = []agent.Spending{first}
 	}
@@ -41,7 +44,9 @@ func (l *Loop) Usage(round int) agent.Spending {
 		for _, b := range l.Rounds[n].Below {
 			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
 		}
+		l.guarded(n, ^uint64(0), &s)
 		l.summed(n+1, &s)
+		l.greeted(n+1, &s)
 		l.spent = append(l.spent, s)
 	}
 	return l.spent[round-past]
@@ -61,7 +66,7 @@ func made(all []outcome) (n int64) {
 // what it took keeps all that was reserved for it; one whose answer was taken over takes nothing.
 func (l *Loop) asked(round int) agent.Spending {
 	s := l.Usage(round)
-	if l.Rounds[round].Again {
+	if l.Rounds[round].Again || l.Guarded && !l.Rounds[round].Begun {
 		return s
 	}
 	took := l.took(round)
@@ -90,6 +95,29 @@ func (l *Loop) summed(round int, s *agent.Spending) {
 	if _, kept, due := l.summarising(round, *s); due {
 		s.Reserved += kept.Tokens
 		s.Settle(kept, took)
+	}
+}
+
+// greeted adds what the guards took that looked at the agent's input, before the planner of a round was asked.
+func (l *Loop) greeted(round int, s *agent.Spending) {
+	if round < len(l.Rounds) {
+		l.guardsTook(round, func(g *GuardSaid) bool { return g.On == plan.OnInput }, s)
+	}
+}
+
+// guarded adds what all other guards of a round took, up to a record.
+func (l *Loop) guarded(round int, upTo uint64, s *agent.Spending) {
+	l.guardsTook(round, func(g *GuardSaid) bool { return g.On != plan.OnInput && g.Seq <= upTo }, s)
+}
+
+// guardsTook adds what some guards of a round say that they took. Nothing is reserved for one: nobody tells it how long it may
+// answer.
+func (l *Loop) guardsTook(round int, such func(*GuardSaid) bool, s *agent.Spending) {
+	for i := range l.Rounds[round].Guards {
+		g := &l.Rounds[round].Guards[i]
+		if took := agent.Took(g.Answer); such(g) && took != (agent.Tokens{}) {
+			s.Settle(agent.Reservation{}, took)
+		}
 	}
 }
 
@@ -122,6 +150,7 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 			n++
 		}
 		now := s // of those that have begun, all that is over has left its rest
+		l.guarded(round, begun, &now)
 		now.Used.Steps = before + max(own, made(l.outcomes(round, begun)))
 		for _, b := range below[:first] {
 			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {
