@@ -50,3 +50,46 @@ func TestAnAgentSeesItsCallersBlackboard(t *testing.T) {
 		require.Contains(t, string(y.asked[5]["rounds"]), `"tool":"keep","arguments":{"n":3}`, "the last is the one that its caller had then")
 	}
 }
+
+// TestAnAgentSeesTheBlackboardAsItBegan: what its caller's other calls add while it goes on is not on its own, in no round, and
+// is for who begins behind it.
+func TestAnAgentSeesTheBlackboardAsItBegan(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"mine","tool":"keep","arguments":{"n":1}}]}`,
+		`{"steps":[{"id":"b","tool":"below"},{"id":"side","tool":"keep","arguments":{"n":2}},{"id":"gate","tool":"gate","depends_on":["side"]},{"id":"next","tool":"below","depends_on":["gate"]}]}`,
+		`{"output":1}`)
+	list := `{"steps":[{"id":"l","tool":"blackboard_list"},{"id":"n","tool":"blackboard_count","arguments":{"type":"Note"}}]}`
+	y := s.plays("second", `{"steps":[{"id":"all","tool":"blackboard"}]}`, list, `{"output":2}`)
+	first := true
+	y.before = func(round int) {
+		switch {
+		case round == 0 && first: // once what stands beside it has been recorded
+			<-s.tools.begun
+		case round == 2 && first:
+			first = false
+			close(s.tools.gate)
+		}
+	}
+	const keep = `{"tool":"echo","as":"keep","artifact":{"type":"a.Note"}}`
+	s.agent("below", "", `{"planner":{"tool":"second","mode":"plan"},"tools":["blackboard"]}`)
+	s.agent("above", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["gate","below",`+keep+`]}`)
+	o := s.run(`{"steps":[{"id":"a","tool":"above"}]}`, "beside")
+	require.JSONEq(t, `1`, result(t, o, "a"), "%s", o.JSON())
+	boards := func(asked map[string]json.RawMessage) (names []string) {
+		var f struct{ Artifacts []struct{ Name string } }
+		require.NoError(t, json.Unmarshal(asked["facts"], &f))
+		for _, a := range f.Artifacts {
+			names = append(names, a.Name)
+		}
+		return names
+	}
+	for n := range 3 {
+		require.Equal(t, []string{"Note"}, boards(y.asked[n]), "round %d", n)
+		require.Equal(t, []string{"Note", "Note_2"}, boards(y.asked[3+n]), "of the next, round %d", n)
+	}
+	require.Contains(t, string(y.asked[2]["rounds"]), `"result":[{"index":0,"name":"Note","type":"a.Note","bytes":7}]`)
+	require.Contains(t, string(y.asked[2]["rounds"]), `"tool":"blackboard_count","arguments":{"type":"Note"},"status":"succeeded","result":1`)
+	require.Equal(t, []string{"Note", "Note_2"}, boards(x.asked[2]))
+}

@@ -32,7 +32,7 @@ func (l *Loop) Usage(round int) agent.Spending {
 		if l.Past != nil {
 			first = l.Past.spent
 		} else {
-			l.greeted(0, &first)
+			greeted(l, 0, &first)
 		}
 		l.spent = []agent.Spending{first}
 	}
@@ -44,9 +44,9 @@ func (l *Loop) Usage(round int) agent.Spending {
 		for _, b := range l.Rounds[n].Below {
 			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
 		}
-		l.guarded(n, ^uint64(0), &s)
+		guarded(l, n, ^uint64(0), &s)
 		l.summed(n+1, &s)
-		l.greeted(n+1, &s)
+		greeted(l, n+1, &s)
 		l.spent = append(l.spent, s)
 	}
 	return l.spent[round-past]
@@ -99,20 +99,20 @@ func (l *Loop) summed(round int, s *agent.Spending) {
 }
 
 // greeted adds what the guards took that looked at the agent's input, before the planner of a round was asked.
-func (l *Loop) greeted(round int, s *agent.Spending) {
+func greeted(l *Loop, round int, s *agent.Spending) {
 	if round < len(l.Rounds) {
-		l.guardsTook(round, func(g *GuardSaid) bool { return g.On == plan.OnInput }, s)
+		guardsTook(l, round, func(g *GuardSaid) bool { return g.On == plan.OnInput }, s)
 	}
 }
 
 // guarded adds what all other guards of a round took, up to a record.
-func (l *Loop) guarded(round int, upTo uint64, s *agent.Spending) {
-	l.guardsTook(round, func(g *GuardSaid) bool { return g.On != plan.OnInput && g.Seq <= upTo }, s)
+func guarded(l *Loop, round int, upTo uint64, s *agent.Spending) {
+	guardsTook(l, round, func(g *GuardSaid) bool { return g.On != plan.OnInput && g.Seq <= upTo }, s)
 }
 
 // guardsTook adds what some guards of a round say that they took. Nothing is reserved for one: nobody tells it how long it may
 // answer.
-func (l *Loop) guardsTook(round int, such func(*GuardSaid) bool, s *agent.Spending) {
+func guardsTook(l *Loop, round int, such func(*GuardSaid) bool, s *agent.Spending) {
 	for i := range l.Rounds[round].Guards {
 		g := &l.Rounds[round].Guards[i]
 		if took := agent.Took(g.Answer); such(g) && took != (agent.Tokens{}) {
@@ -150,7 +150,7 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 			n++
 		}
 		now := s // of those that have begun, all that is over has left its rest
-		l.guarded(round, begun, &now)
+		guarded(l, round, begun, &now)
 		now.Used.Steps = before + max(own, made(l.outcomes(round, begun)))
 		for _, b := range below[:first] {
 			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {

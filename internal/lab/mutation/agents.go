@@ -279,6 +279,31 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
 	},
 	{
+		"guard-usage-free", "what a guard took that is a tool does not count",
+		"orchestrator/agents/spending.go", "		guarded(l, n, ^uint64(0), &s)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
+	},
+	{
+		"guard-usage-input", "what the guard of an input took does not count",
+		"orchestrator/agents/spending.go", "		greeted(l, n+1, &s)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
+	},
+	{
+		"guard-usage-shares", "an agent gets a share of what guards have taken before it began",
+		"orchestrator/agents/spending.go", "		guarded(l, round, begun, &now)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
+	},
+	{
+		"guard-usage-unasked", "a planner that nobody asked keeps what is reserved for one",
+		"orchestrator/agents/spending.go", "	if l.Guarded && !l.Rounds[round].Begun {", "	if false {", "./orchestrator", "TestWhatGuardsTakeCounts",
+	},
+	{
+		"guard-retry-over", "a guard that is asked again has said no already",
+		"machine/apply.go", "	r.send(i, s.at.time(), out)\n}\n\n// jitter",
+		"	r.send(i, s.at.time(), out)\n	if g := r.scopeOf(i).asksFor; g != nil {\n		g.heard(r, r.scopeOf(i), rec.Time, out)\n	}\n}\n\n// jitter", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"agent-board-late", "an agent that another calls begins with what is on the blackboard when it is looked at",
+		"orchestrator/agentlook.go", "agents.BoardOf(of, round, begun) }", "agents.BoardOf(of, round, begun|^uint64(0)) }", "./orchestrator", "TheBlackboardAsItBegan",
+	},
+	{
 		"agent-summary-succeeds", "a summary that nobody was asked for counts as one",
 		"machine/apply.go", "res.ByOwner && summary(r, s.Call):", "res.ByOwner && !summary(r, s.Call) && false:", "./machine", "Scenarios/agents",
 	},
