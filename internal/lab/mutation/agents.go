@@ -300,6 +300,10 @@ var ofAgents = []mutant{
 		"	r.send(i, s.at.time(), out)\n	if g := r.scopeOf(i).asksFor; g != nil {\n		g.heard(r, r.scopeOf(i), rec.Time, out)\n	}\n}\n\n// jitter", "./orchestrator", "SimulatedAgents",
 	},
 	{
+		"guard-approved-all", "what a person lets pass whom a guard asked is asked about no more",
+		"machine/guarding.go", "	if g.from = g.guard + 1; !g.passes(r, at, out) {", "	if g.from, g.tools = math.MaxInt32, true; !g.passes(r, at, out) {", "./orchestrator", "TestGuardsAndTheirTwin",
+	},
+	{
 		"agent-board-late", "an agent that another calls begins with what is on the blackboard when it is looked at",
 		"orchestrator/agentlook.go", "agents.BoardOf(of, round, begun) }", "agents.BoardOf(of, round, begun|^uint64(0)) }", "./orchestrator", "TheBlackboardAsItBegan",
 	},
