@@ -9,13 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
-	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -24,7 +22,7 @@ var amendments = flag.Int("amendments", 125, "how many amendments each of 8 clie
 // storm is many clients that amend one run, each with steps of its own.
 type storm struct {
 	t             testing.TB
-	run           string
+	run, scope    string
 	clients, each int
 	mu            sync.Mutex
 	whose         map[int]string // the step that each revision added
@@ -38,7 +36,7 @@ func (s *storm) step(k, n int) string {
 func (s *storm) blow(c *client.Client, k int) {
 	revision := 0
 	for n := 0; n < s.each; {
-		a := client.Amendment{Revision: revision, Add: []json.RawMessage{json.RawMessage(s.step(k, n))}}
+		a := client.Amendment{Scope: s.scope, Revision: revision, Add: []json.RawMessage{json.RawMessage(s.step(k, n))}}
 		x, err := c.Amend(within(s.t, time.Minute), s.run, a)
 		var now wire.AmendConflict
 		switch code := fault.CodeOf(err); {
@@ -121,17 +119,5 @@ func TestAmendmentsOutliveEverything(t *testing.T) {
 	for _, st := range doc.Steps {
 		require.Equal(t, 1, st.Attempts, "%s", st.ID)
 	}
-	js, err := jetstream.New(nc)
-	require.NoError(t, err)
-	stream, err := js.Stream(within(t, time.Minute), subjects.LedgerStream(0))
-	require.NoError(t, err)
-	info, err := stream.Info(within(t, time.Minute), jetstream.WithSubjectFilter(subjects.GenerationFilter(subjects.NewRun(doc.Tenant, doc.Run), doc.Generation, 1)))
-	require.NoError(t, err)
-	records := 0
-	for subject := range info.State.Subjects {
-		if rec, ok := subjects.ParseRecord(subject); ok && rec.Kind == subjects.AmendKind {
-			records++
-		}
-	}
-	require.Equal(t, total+1, records)
+	require.Equal(t, total+1, amendRecords(t, nc, doc))
 }

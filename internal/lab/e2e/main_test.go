@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(serverVariable); text != "" {
 		os.Exit(serve(text))
 	}
+	if url := os.Getenv(plannerVariable); url != "" {
+		os.Exit(plansAlone(url))
+	}
 	if chaos.Main() { // an orchestrator that kills itself
 		return
 	}
