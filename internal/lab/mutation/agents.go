@@ -284,7 +284,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"guard-usage-input", "what the guard of an input took does not count",
-		"orchestrator/agents/spending.go", "		greeted(l, n+1, &s)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
+		"orchestrator/agents/spending.go", "			greeted(l, 0, &first)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
 	},
 	{
 		"guard-usage-shares", "an agent gets a share of what guards have taken before it began",
