@@ -157,6 +157,9 @@ func (x *looked) guarded(r *run, round *agents.Round, all []machine.GuardView) {
 	var said []source
 	if x.loop.Guarded {
 		for _, g := range all {
+			if tries(r).Taken(g.Said.Call) { // it was paid for by the run that this one tries again
+				continue
+			}
 			round.Guards = append(round.Guards, agents.GuardSaid{On: g.On, Tool: g.Tool, Seq: g.Said.Seq})
 			answer := sourceOf(r, g.Said)
 			x.size += answer.size()
