@@ -78,6 +78,11 @@ func (s *scenario) run(line string) string {
 			return "nothing built in"
 		}
 		return decided(result, err)
+	case "found":
+		var all []struct{ Name string }
+		result, _, _ := s.f.Answer(name, json.RawMessage(args), s.account())
+		require.NoError(s.t, json.Unmarshal(result, &all))
+		return fmt.Sprint(len(all), " tools")
 	case "alone":
 		result, err, _ := s.f.Answer(name, nil, nil)
 		return decided(result, err)
