@@ -17,6 +17,10 @@ func Consider(r *Run, a *Amendment, c plan.Catalog) (*plan.Addition, plan.Report
 		return nil, plan.Report{}, fault.New(fault.InvalidID, "there is no plan at %q, or it was not entered yet", a.Scope).
 			WithHint(`"=" is the plan of the run; that of a step is named by the step's token`)
 	}
+	if x.sc.round > 0 && x.sc.token != a.Scope { // an owner of before has recorded such, which counts as it did
+		return nil, plan.Report{}, fault.New(fault.InvalidID, "%q is an agent, which has no plan of its own", a.Scope).
+			WithHint("name the round: what of it runs now is %q", x.sc.token)
+	}
 	if err := x.unamendable(); err != nil {
 		return nil, plan.Report{}, err
 	}

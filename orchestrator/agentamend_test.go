@@ -123,12 +123,20 @@ func TestWhatARoundIsNotAmendedWith(t *testing.T) {
 		many[i] = `{"id":"m` + string(rune('0'+i)) + `","tool":"echo","arguments":{"n":1}}`
 	}
 	require.Equal(t, []string{"budget_exceeded /add"}, problemsOf(t, amend(client.Amendment{Add: raws(many...)})))
+	for _, times := range []string{`{"id":"m","tool":"echo","repeat":{"max":3},"arguments":{"n":1}}`, `{"id":"m","tool":"echo","for_each":{"in":[1,2,3]},"arguments":{"n":1}}`,
+		`{"id":"m","plan":{"steps":[{"id":"i","tool":"echo","arguments":{"n":1}}]},"repeat":{"max":3}}`} {
+		require.Equal(t, []string{"budget_exceeded /add"}, problemsOf(t, amend(client.Amendment{Add: raws(times)})), times)
+	}
 	for code, a := range map[fault.Code]client.Amendment{
 		fault.InvalidValue: {Output: json.RawMessage(`1`)}, fault.InvalidID: {Scope: "a/=1", Rest: true},
 		fault.NotAmendable: {Scope: "a/=0/sub", Rest: true}, fault.Conflict: {Revision: 3, Rest: true},
 	} {
 		require.Equal(t, code, fault.CodeOf(amend(a)), code)
 	}
+	none := amend(client.Amendment{Scope: "a", Add: raws(`{"id":"x","tool":"big"}`)})
+	require.Equal(t, fault.InvalidID, fault.CodeOf(none), "an agent is no plan: what stands in none of its entries would run")
+	require.Contains(t, fault.As(none).Hint, `"a/=0"`)
+	require.Equal(t, fault.InvalidID, fault.CodeOf(amend(client.Amendment{Scope: "a", Rest: true})))
 	require.Equal(t, fault.NotAmendable, fault.CodeOf(amend(client.Amendment{Plan: json.RawMessage(`{"steps":[]}`)})))
 	s.tools.gate <- struct{}{}
 	s.tools.gate <- struct{}{}

@@ -218,3 +218,30 @@ func TestARetryOfAnAgentSurvivesItsOwner(t *testing.T) {
 		require.Len(t, takenOver(doc, "a"), 36)
 	}
 }
+
+// TestARetryTakesOverWhatFollowedAlone: once a call came to something else than it did, the planner is asked again, and what it
+// answers then is made, also under the name of a call that was made before.
+func TestARetryTakesOverWhatFollowedAlone(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.acts()
+	act := func(n string) string {
+		return fmt.Sprintf(`{"steps":[{"id":"a","tool":"act","arguments":{"n":%q}},{"id":"b","tool":"act","arguments":{"n":"b","of":"$ref:a.n"}}]}`, n)
+	}
+	planner := s.plays("planner", act("0"), act("1"), act("2"))
+	s.agent("doer", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["act"]}`)
+	require.Equal(t, outcome.Failed, s.run(`{"steps":[{"id":"a","tool":"doer"}]}`, "r").Status)
+	require.Equal(t, []string{"0", "1", "2", "b", "b", "b"}, x.take())
+	planner.asks()
+
+	s.overrides("act", `{"x-orchestration":{"approval":"$args.n == '1'"}}`)
+	planner.answers = []string{act("0"), act("1"), act("other"), `{"output":"done"}`}
+	retried, err := s.client.Retry(ctx(t), "r", client.RetryOptions{})
+	require.NoError(t, err)
+	_, err = s.client.Reject(ctx(t), s.asked(retried.ID(), "a/=1/a"), client.Answer{Reason: "no"})
+	require.NoError(t, err)
+	o := s.wait(retried)
+	require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+	require.Equal(t, []int{2, 3}, planner.asks(), "the second round came to something else")
+	require.Equal(t, []string{"b", "other"}, x.take())
+}

@@ -98,21 +98,22 @@ func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
 	if y.added == nil {
 		y.added = map[string]*Amended{}
 	}
-	for _, c := range b.Calls[from:] {
+	for i, c := range b.Calls[from:] {
 		delete(y.settled, c.ID) // what it is written in place of
 		if c.Within < 0 {
 			y.added[c.ID] = a
 		}
 		if c.Entry != "" {
-			y.extra++
+			y.extra += y.times(from + i)
 		}
 	}
 	maps.Copy(y.settled, a.Round.Settled)
 	for id, s := range a.Round.Settled {
-		if s.Error != nil && s.Error.Code == fault.Locked {
-			y.extra--
+		i, known := y.places[id]
+		if known && s.Error != nil && s.Error.Code == fault.Locked {
+			y.extra -= y.times(i)
 		}
-		if i, known := y.places[id]; known {
+		if known {
 			y.admits.Settled[i] = agent.Settled{Result: s.Result, Err: s.Error}
 		}
 	}

@@ -201,18 +201,25 @@ func (x *reading) calls(advance agent.Advance) (n int64) {
 	_, rest := x.answer.Runs(advance)
 	n = x.extra
 	for i, c := range x.answer.Calls {
-		own, times := i, int64(c.Times)
+		own := i
 		for x.answer.Calls[own].Within >= 0 {
 			own = x.answer.Calls[own].Within
-			times = min(times*int64(x.answer.Calls[own].Times), mostCalls)
 		}
 		if x.added[x.answer.Calls[own].ID] != nil { // which are counted
 			continue
 		}
 		s, settled := x.admits.Settled[i]
 		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
-			n = min(n+times, mostCalls)
+			n = min(n+x.times(i), mostCalls)
 		}
+	}
+	return n
+}
+
+// times is how often a call of the answer is made at most: as often as what it stands in lets it, each time.
+func (x *reading) times(call int) (n int64) {
+	for n = 1; call >= 0; call = x.answer.Calls[call].Within {
+		n = min(n*int64(x.answer.Calls[call].Times), mostCalls)
 	}
 	return n
 }

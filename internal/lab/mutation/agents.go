@@ -151,6 +151,38 @@ var ofAgents = []mutant{
 		"agent/fragment.go", "	return plan.Tool{}, plan.Report{Problems: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "	return plan.Tool{}, plan.Report{Warnings: []fault.Problem{{\n		Code: fault.InvalidValue, Message: \"an answer defines", "./orchestrator", "AnAnswerDefinesNoAgent",
 	},
 	{
+		"agent-is-no-scope", "an agent is amended as if it were a plan, and nothing of that is admitted",
+		"machine/consider.go", "x.sc.round > 0 && x.sc.token != a.Scope {", "false {", "./orchestrator", "WhatARoundIsNotAmendedWith",
+	},
+	{
+		"agent-amend-times", "what a loop or a list makes that is added to a round costs one step of the budget",
+		"orchestrator/agents/reading.go", "y.extra += y.times(from + i)", "y.extra += y.times(from+i) * 0 + 1", "./orchestrator", "WhatARoundIsNotAmendedWith",
+	},
+	{
+		"again-stale", "a retry takes over a planner's answer to another round before it",
+		"orchestrator/again/again.go", "if round > 0 && !u.round(of, round-1) {", "if false {", "./orchestrator", "ARetryTakesOverWhatFollowedAlone",
+	},
+	{
+		"again-of-another", "a retry takes over the call of another answer, since it has the same name",
+		"orchestrator/again/again.go", "case !u.Taken(machine.Rounds(u.Machine, of, round)[0].Planner) || !u.above(c, of):", "case false:", "./orchestrator", "ARetryTakesOverWhatFollowedAlone",
+	},
+	{
+		"again-costs", "what a retry takes over is paid for out of the budget again",
+		"orchestrator/agents/spending.go", "	if l.Rounds[round].Again {\n		return s\n	}\n", "", "./orchestrator", "ARetryGoesOnWithAnAgent",
+	},
+	{
+		"again-changed", "a retry takes over the rounds of an agent that is another by now",
+		"orchestrator/reuse_within.go", "if agents.Digest(d) != digest || guarded {", "if digest == \"\" || guarded {", "./orchestrator", "ARetryAsksAnAgentAnew",
+	},
+	{
+		"again-told", "a retry takes over what a planner answered to what was said to the other run",
+		"orchestrator/reuse_within.go", "if told(st, n) || len", "if len", "./orchestrator", "ARetryAsksAnAgentAnew",
+	},
+	{
+		"again-exhausted", "a retry of an agent that had used up its rounds comes to the same end at once",
+		"orchestrator/reuse_within.go", "len(rounds) >= most {", "most < 0 {", "./orchestrator", "ARetryAsksAnAgentAnew",
+	},
+	{
 		"agent-amend-facts", "what is added to a round is locked or not as when the round began",
 		"agent/gatekeeper.go", "		g.f = g.now\n", "		g.f = g.begun\n", "./agent", "RandomAmendments",
 	},
