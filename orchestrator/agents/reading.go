@@ -121,6 +121,17 @@ func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
 	return y
 }
 
+// mostCalls bounds what is counted: no budget is larger.
+const mostCalls = 1 << 40
+
+// times is how often a call of the answer is made at most: as often as what it stands in lets it, each time.
+func (x *reading) times(call int) (n int64) {
+	for n = 1; call >= 0; call = x.answer.Calls[call].Within {
+		n = min(n*int64(x.answer.Calls[call].Times), mostCalls)
+	}
+	return n
+}
+
 // merged returns a map with what another has besides.
 func merged[V any](all, more map[string]V) map[string]V {
 	if all == nil {

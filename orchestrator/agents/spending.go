@@ -190,9 +190,6 @@ func (x *reading) overBudget(spent agent.Spending, advance agent.Advance) (calls
 	return calls, left, calls > left
 }
 
-// mostCalls bounds what is counted: no budget is larger.
-const mostCalls = 1 << 40
-
 // calls is how many calls an answer makes at most, as far as that is known before it runs.
 func (x *reading) calls(advance agent.Advance) (n int64) {
 	if x == nil || x.answer == nil {
@@ -212,14 +209,6 @@ func (x *reading) calls(advance agent.Advance) (n int64) {
 		if locked := settled && s.Err != nil && s.Err.Code == fault.Locked; c.Entry != "" && !locked && !slices.Contains(rest, own) {
 			n = min(n+x.times(i), mostCalls)
 		}
-	}
-	return n
-}
-
-// times is how often a call of the answer is made at most: as often as what it stands in lets it, each time.
-func (x *reading) times(call int) (n int64) {
-	for n = 1; call >= 0; call = x.answer.Calls[call].Within {
-		n = min(n*int64(x.answer.Calls[call].Times), mostCalls)
 	}
 	return n
 }
