@@ -79,6 +79,10 @@ var ofAgents = []mutant{
 		"internal/jsonmend/jsonmend.go", "	if quoted(t) {", "	if false {", "./internal/jsonmend", "Flaws",
 	},
 	{
+		"amend-discards-last", "a plan ends when an amendment discards its last step, before what it adds is there",
+		"machine/amending.go", "	now.changing = true\n	sc.reached.taking = true // nobody is taken before all that is added is there\n", "", "./machine", "Scenarios/amendments",
+	},
+	{
 		"approve-other-steps", "who approves of an amendment approves of others that add other steps",
 		"machine/waiting.go", "		digestText(h, string(step))\n", "		_ = step\n", "./machine", "WhatIsApprovedOf",
 	},
