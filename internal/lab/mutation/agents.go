@@ -328,7 +328,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"guard-usage-unasked", "a planner that nobody asked keeps what is reserved for one",
-		"orchestrator/agents/spending.go", "	if l.Guarded && !l.Rounds[round].Begun {", "	if false {", "./orchestrator", "TestWhatGuardsTakeCounts",
+		"orchestrator/agents/spending.go", "l.Rounds[round].Again || l.Guarded && !l.Rounds[round].Begun {", "l.Rounds[round].Again {", "./orchestrator", "TestWhatGuardsTakeCounts",
 	},
 	{
 		"guard-retry-over", "a guard that is asked again has said no already",
