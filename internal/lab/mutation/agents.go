@@ -56,7 +56,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-budget-within", "a call in a loop's plan counts once, however often the loop runs",
-		"orchestrator/agents/spending.go", "times = min(times*int64(x.answer.Calls[own].Times), mostCalls)", "times = min(times, mostCalls)", "./orchestrator", "TheBudgetCountsWhat",
+		"orchestrator/agents/reading.go", "call >= 0; call = x.answer.Calls[call].Within {", "call >= 0; call = -1 {", "./orchestrator", "TheBudgetCountsWhat",
 	},
 	{
 		"agent-again-number", "a refund is made again where its amount is written otherwise",
@@ -172,7 +172,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"again-costs", "what a retry takes over is paid for out of the budget again",
-		"orchestrator/agents/spending.go", "	if l.Rounds[round].Again {\n		return s\n	}\n", "", "./orchestrator", "ARetryGoesOnWithAnAgent",
+		"orchestrator/agents/spending.go", "l.Rounds[round].Again || l.Guarded && !l.Rounds[round].Begun {", "l.Guarded && !l.Rounds[round].Begun {", "./orchestrator", "ARetryGoesOnWithAnAgent",
 	},
 	{
 		"again-changed", "a retry takes over the rounds of an agent that is another by now",
