@@ -44,7 +44,7 @@ function row(l: Letter): [HTMLElement, () => void] {
     h("td", { class: "why" }, h("b", null, l.error.code), " ", l.error.message, l.error.hint && h("small", null, "→ ", l.error.hint)),
     h("td", null, h("a", { href: runAddress(l.key, l.step) }, l.step)),
     h("td", { class: "run" }, h("a", { href: runAddress(l.key) }, l.run), h("small", null, l.tenant)),
-    h("td", null, l.attempts), at, h("td", { class: "acts" }, may(["operator"]) && h("button", { onclick: () => again(l) }, "Call again …")));
+    h("td", { class: "attempts", "data-word": l.attempts === 1 ? "attempt" : "attempts" }, l.attempts), at, h("td", { class: "acts" }, may(["operator"]) && h("button", { onclick: () => again(l) }, "Call again …")));
   return [e, () => (now(), (at.textContent = ago(l.failed)))];
 }
 

@@ -170,7 +170,7 @@ export function graph(m: Shared): HTMLElement {
     c.fillText(marks[status] ?? "", b.x + 13, b.y + 16);
     c.fillStyle = p.color("text");
     const tool = model.tool(i);
-    c.fillText(fit(c, group ? `${tool || "values"} ×${b.rows.length}` : (model.call(i)?.name ?? model.sheet.steps.id[i]), W - 42), b.x + 32, b.y + 16);
+    c.fillText(fit(c, group ? `${tool || "values"} ×${b.rows.length.toLocaleString("en")}` : (model.call(i)?.name ?? model.sheet.steps.id[i]), W - 42), b.x + 32, b.y + 16);
     c.font = `12px ${p.font}`;
     c.fillStyle = p.color("faint");
     c.fillText(fit(c, group ? `${words[status] ?? status}; open` : under(model, i, tool), W - 42), b.x + 32, b.y + 33);

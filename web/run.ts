@@ -106,9 +106,9 @@ function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
   const s = m.sheet, acts = may(["operator"]);
   const numbers = () => {
     changed();
-    const counts = m.counts(m.top);
-    return ["succeeded", "failed", "running", "retrying", "ready", "asking", "waiting", "skipped", "cancelled", "not_taken"].filter((w) => counts.get(w)).map((w) =>
-      h("a", { class: "count", "data-status": w, href: `${location.pathname}?view=steps&only=${w}` }, h("b", null, counts.get(w)!.toLocaleString("en")), " ", badge(w)));
+    const counts = m.counts(m.top), within = s.steps.id.length - m.top.length;
+    return [...["succeeded", "failed", "running", "retrying", "ready", "asking", "waiting", "skipped", "cancelled", "not_taken"].filter((w) => counts.get(w)).map((w) =>
+      h("a", { class: "count", "data-status": w, href: `${location.pathname}?view=steps&only=${w}` }, h("b", null, counts.get(w)!.toLocaleString("en")), " ", badge(w))), within > 0 && h("span", { class: "faint" }, `and ${within.toLocaleString("en")} within`)];
   };
   return h("header", { class: "run" },
     h("p", { class: "crumbs" }, h("a", { href: "/" }, "Runs"), " / ", h("span", null, s.tenant)),

@@ -74,11 +74,13 @@ function card(refresh: () => void): [HTMLElement, (s: Shown) => void] {
 // brief tells in a line what calls of a tool took and came to.
 const brief = (f: Figure) => h("p", { class: "load" }, `p50 ${duration(f.p50_ms)}, p99 ${duration(f.p99_ms)}, ${f.per_minute.toLocaleString("en")}/min`, f.failed > 0 && h("b", { class: "warn" }, ` ${Math.max(1, Math.round((100 * f.failed) / f.calls))} % failed`));
 
+const columns = ["Calls", "Per minute", "Executed p50", "Executed p99", "Waited p50", "Waited p99", "Failed"];
+
 function took(f: Figure) {
   const codes = Object.entries(f.codes ?? {}).sort((a, b) => b[1] - a[1]);
   return h("section", null, h("h3", null, "Calls", h("small", null, " in the runs that ended within a day")),
-    h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Calls", "Per minute", "Executed p50", "p99", "Waited p50", "p99", "Failed"].map((x) => h("th", { scope: "col" }, x)))),
-      h("tbody", null, h("tr", null, [f.calls.toLocaleString("en"), f.per_minute.toLocaleString("en"), duration(f.p50_ms), duration(f.p99_ms), duration(f.wait_p50_ms), duration(f.wait_p99_ms), f.failed.toLocaleString("en")].map((x) => h("td", null, x))))),
+    h("table", { class: "tries took" }, h("thead", null, h("tr", null, columns.map((x) => h("th", { scope: "col" }, x)))),
+      h("tbody", null, h("tr", null, [f.calls.toLocaleString("en"), f.per_minute.toLocaleString("en"), duration(f.p50_ms), duration(f.p99_ms), duration(f.wait_p50_ms), duration(f.wait_p99_ms), f.failed.toLocaleString("en")].map((x, i) => h("td", { "data-word": columns[i] }, x))))),
     (f.asked ?? 0) > 0 && h("p", { class: "codes" }, `${count(f.asked!, "call")} stopped to ask a person.`),
     codes.length > 0 && h("p", { class: "codes" }, "Errors: ", codes.map(([code, n], i) => [i > 0 && ", ", h("a", { href: `/dead?tool=${encodeURIComponent(f.tool)}&code=${encodeURIComponent(code)}` }, code), ` ${n.toLocaleString("en")}`])));
 }
@@ -90,7 +92,7 @@ function load1(d: Demand) {
   const waiting = d.held + d.queued;
   return h("div", { class: "load" },
     h("span", { class: "meter", role: "img", "aria-label": `${d.leased} of ${d.limit} in use` }, used),
-    h("span", null, d.no_consumer ? "its queue is gone" : `${d.leased} of ${d.limit} at work`),
+    h("span", null, d.no_consumer ? "its queue is gone" : `${d.leased.toLocaleString("en")} of ${d.limit.toLocaleString("en")} at work`),
     h("span", { class: waiting ? "" : "faint" }, waiting ? `${count(waiting, "step")} waiting` : "nothing waits",
       waiting > 0 && d.oldest_ms ? `, the oldest for ${duration(d.oldest_ms)}` : ""),
     waiting > 0 && d.leased === 0 && h("b", { class: "warn" }, "no worker?"));

@@ -3,6 +3,7 @@ package version
 
 import (
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -28,16 +29,17 @@ func Of() (version, commit string) {
 	return version, commit
 }
 
-// String returns both in one line.
-func String() string {
-	version, commit := Of()
-	if version == "" {
+// String returns both in one line, the commit once: the version that the go command makes of one ends with it.
+func String() string { return line(Of()) }
+
+func line(version, commit string) string {
+	switch {
+	case version == "":
 		version = "(devel)"
+	case strings.Contains(version, commit): // also where there is none
+		return version
 	}
-	if commit != "" {
-		version += " " + commit
-	}
-	return version
+	return strings.TrimSuffix(version+" "+commit, " ")
 }
 
 // module is Stepjet's own.

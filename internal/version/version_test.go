@@ -16,6 +16,10 @@ func TestVersion(t *testing.T) {
 	name, _ := Of()
 	require.Equal(t, "v1.2.3", name)
 	require.True(t, strings.HasPrefix(String(), "v1.2.3"))
+	require.Equal(t, "v1.2.3 2c7cfea1a46a", line("v1.2.3", "2c7cfea1a46a"))
+	require.Equal(t, "v0.0.0-20261126043127-2c7cfea1a46a+dirty", line("v0.0.0-20261126043127-2c7cfea1a46a+dirty", "2c7cfea1a46a"))
+	require.Equal(t, "(devel)", line("", ""))
+	require.Equal(t, "(devel) 2c7cfea1a46a", line("", "2c7cfea1a46a"))
 }
 
 // A worker that is somebody's own program says which Stepjet it has, not which version it is itself.

@@ -114,6 +114,23 @@ test("what needs attention comes first, filters stand in the address", async (t)
   assert.match(page.url(), /q=invoice-2205/);
 });
 
+test("on a narrow screen no word is cut in two, and the status of a step is there to read", async (t) => {
+  const narrow = { width: 390, height: 844 };
+  const page = await open(t, "/tools", narrow);
+  await page.locator("summary").first().click();
+  for (const cell of await page.locator("details[open] .took td").all()) assert.ok((await cell.boundingBox()).height < 40, await cell.innerText());
+  await page.goto(stack.url + run("acme.settle-311") + "?view=steps");
+  await page.locator(".rows .step").first().waitFor();
+  const badges = page.locator(".rows .step .badge");
+  assert.ok((await badges.count()) > 5);
+  for (const badge of await badges.all()) {
+    const box = await badge.boundingBox();
+    assert.ok(box.x + box.width <= 378, await badge.innerText());
+  }
+  await page.locator(".counts", { hasText: "and 15 within" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
 test("by keyboard alone", async (t) => {
   const page = await open(t, "/?q=order-1042");
   await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
