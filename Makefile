@@ -13,7 +13,7 @@ PURE = ./agent ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./int
 # without the race detector, which the same code meets elsewhere.
 TIMED = ./internal/conformance ./internal/bench ./internal/lab/chaos ./internal/lab/bench
 
-.PHONY: lab deploy test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos stranger typescript mcp page ui-test cast clean
+.PHONY: lab deploy release test-timed sim mutants bench-contracts bench-agents agent-peers all build demo demo-agent test test-pure test-race vet fmt lint bench bench-scale bench-core chaos stranger typescript mcp page ui-test cast clean
 
 all: build
 
@@ -125,6 +125,9 @@ deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm 
 	deploy/chart_check.sh
 	deploy/release_check.sh
 	deploy/image_check.sh
+
+release: ## a release as GoReleaser makes it, of this platform, without publishing it; the first time ten minutes. ALL=1 for all platforms
+	deploy/release_snapshot.sh
 
 bench-agents: lab ## rounds of agents, kills of what runs them, words that race with their end; ten minutes. PART=rounds
 	./bin/lab agents $(PART) --figures bench --report docs/performance.md
