@@ -87,6 +87,36 @@ func captures(r *run, c machine.Call) bool {
 	return d != nil && d.CaptureNested && slices.Contains(r.start.Needs, wire.SharedBoards)
 }
 
+// logged gathers the loops of agents of a run that is over whose planners answer in commands, by their tokens: their accounts
+// have what these asked for. nil for none.
+func (ag *agentry) logged(r *run) map[string]*looked {
+	if r.agents == nil || r.machine == nil {
+		return nil
+	}
+	inCommands := func(s *plan.Step) bool {
+		d := r.agents.defined[s.Does().Tool]
+		return d != nil && d.Planner.Mode == agent.ModeCommands
+	}
+	all := map[string]*looked{}
+	var within func(p *plan.Plan, of machine.Numbers)
+	within = func(p *plan.Plan, of machine.Numbers) {
+		for k := range p.Steps {
+			c := machine.Call{Step: of.Of(k)}
+			n, _ := r.machine.Items(c.Step)
+			for c.Item = 0; c.Item <= n; c.Item++ {
+				if rounds := machine.RoundCount(r.machine, c); rounds > 0 && inCommands(&p.Steps[k]) {
+					all[r.token(c)] = ag.look(r, c, rounds, true)
+				}
+				for p, of := range r.machine.Inside(c) {
+					within(p, of)
+				}
+			}
+		}
+	}
+	within(r.machine.Scope(0))
+	return all
+}
+
 // pastRound stands for each round that is past: nothing of it is looked at, and nobody writes to it.
 var pastRound = &agents.Round{}
 

@@ -196,8 +196,8 @@ func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
 		return
 	}
 	if r.phase == finishing { // its machine rests, and its results may have to be read
-		view := r.view()
-		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view)) })
+		view, logged := r.view(), l.dispatcher.agentry.logged(r)
+		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view, logged)) })
 		return
 	}
 	l.announcer.arrived(r)

@@ -390,6 +390,11 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"refused":`...)
 		b = appendValue(b, s.Refused)
 	}
+	if len(s.ToolLogs) > 0 {
+		b = append(b, `,"tool_logs":`...)
+		b = appendValue(b, s.ToolLogs)
+	}
+	b = appendNumber(b, `,"tool_logs_left_out":`, s.LogsLeftOut)
 	b = appendText(b, `,"list":`, s.List)
 	b = appendText(b, `,"retried_key":`, s.RetriedKey)
 	b = appendSteps(b, `,"items":`, s.Items)

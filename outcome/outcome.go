@@ -262,6 +262,10 @@ type Step struct {
 	Said []Said `json:"said,omitempty"`
 	// Refused are the answers of its planner that came to nothing, of an agent, in the order of their rounds: the latest first to stay.
 	Refused []Refused `json:"refused,omitempty"`
+	// ToolLogs are the calls that were made, of an agent whose planner answers in commands, in the order of its answers, once the
+	// run is over: the latest first to stay. LogsLeftOut is how many there was no room for.
+	ToolLogs    []ToolLog `json:"tool_logs,omitempty"`
+	LogsLeftOut int       `json:"tool_logs_left_out,omitempty"`
 	// List is the SHA-256, in hex, of the list that a for_each step was executed once for each item of, written as a
 	// JSON array without white space between its elements: an item's id is a place in it.
 	List string `json:"list,omitempty"`

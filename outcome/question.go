@@ -119,6 +119,20 @@ type Refused struct {
 	Count    int             `json:"count"`
 }
 
+// ToolLog is a call that an agent made by a command of its planner, as the command asked for it.
+type ToolLog struct {
+	Purpose        string          `json:"purpose"`
+	ToolName       string          `json:"tool_name"`
+	Kwargs         json.RawMessage `json:"kwargs"`
+	TodoSuggestion string          `json:"todo_suggestion"`
+	Next           string          `json:"next"`
+	Success        bool            `json:"success"`
+	// Result is what a success returned, Error why a failure is one, with code and message; null is nothing. What is long is the
+	// beginning of it, as in the planner's requests.
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
 // Said is a word to an agent.
 type Said struct {
 	ID string `json:"id"`

@@ -286,6 +286,12 @@ func (l *Loop) executed(round int) (all []request.Record) {
 	return all
 }
 
+// Logs returns what the account of the agent has of the calls of all its rounds, as a JSON list; values of more than most bytes
+// are previews.
+func (l *Loop) Logs(most int) []byte {
+	return request.ToolLogs(l.executed(len(l.Rounds)), most)
+}
+
 // note is what a planner is told beside what a call came to: that it was made before, and was not made again.
 func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	e := l.entry(round, x, call)

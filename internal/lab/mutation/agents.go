@@ -3,6 +3,14 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"tool-logs-recent", "an agent's account has the calls of its last rounds alone",
+		"orchestrator/agentlook.go", "ag.look(r, c, rounds, true)", "ag.look(r, c, rounds, false)", "./orchestrator", "ToolLogs",
+	},
+	{
+		"tool-logs-unbounded", "the calls in agents' accounts make the document of a run as large as they like",
+		"orchestrator/documents.go", "before > 0 && len(each[before-1]) <= *room; before--", "before > 0; before--", "./orchestrator", "LogsThereIsNoRoomFor",
+	},
+	{
 		"round-large-need", "an orchestrator that knows of no rounds in blobs goes on with a run that has one",
 		"orchestrator/agentry.go", "err := ag.store.RecordNeeds(ctx, wire.LargeRoundNeeds()); err != nil", "err := error(nil); err != nil", "./orchestrator", "SimulatedWorlds",
 	},
