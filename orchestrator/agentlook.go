@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -87,8 +88,21 @@ func captures(r *run, c machine.Call) bool {
 	return d != nil && d.CaptureNested && slices.Contains(r.start.Needs, wire.SharedBoards)
 }
 
-// logged gathers the loops of agents of a run that is over whose planners answer in commands, by their tokens: their accounts
-// have what these asked for. nil for none.
+// accounts returns what completes the accounts of the agents of a run that is over, beside the loop, and how many bytes that
+// reads: those whose planners answer in commands have what these asked for.
+func (ag *agentry) accounts(r *run) (complete func(context.Context, []outcome.Step), size int64) {
+	all := ag.logged(r)
+	for _, x := range all {
+		size += x.size
+	}
+	return func(ctx context.Context, steps []outcome.Step) {
+		if room := mostLogs; len(all) > 0 {
+			ag.logs(ctx, steps, all, &room)
+		}
+	}, size
+}
+
+// logged gathers the loops of such agents, by their tokens.
 func (ag *agentry) logged(r *run) map[string]*looked {
 	if r.agents == nil || r.machine == nil {
 		return nil
@@ -115,6 +129,42 @@ func (ag *agentry) logged(r *run) map[string]*looked {
 	}
 	within(r.machine.Scope(0))
 	return all
+}
+
+// mostLogs is how many bytes the logs of all agents have in a document, longestLog from which on a value there is a preview.
+const (
+	mostLogs   = 1 << 20
+	longestLog = 1 << 10
+)
+
+// logs adds the calls that agents made by commands, as long as there is room: the latest first.
+func (ag *agentry) logs(ctx context.Context, steps []outcome.Step, logged map[string]*looked, room *int) {
+	for i := range steps {
+		st := &steps[i]
+		if x := logged[st.ID]; x != nil {
+			l, err := x.read(ctx, ag.values)
+			if err == nil {
+				st.ToolLogs, st.LogsLeftOut = lastLogs(l.Logs(longestLog), room)
+			}
+		}
+		ag.logs(ctx, st.Items, logged, room)
+		ag.logs(ctx, st.Steps, logged, room)
+	}
+}
+
+// lastLogs returns the last of a list of logs, as many as there is room for, and how many there are before.
+func lastLogs(list []byte, room *int) (logs []outcome.ToolLog, before int) {
+	var each []json.RawMessage
+	_ = json.Unmarshal(list, &each) // of ours
+	for before = len(each); before > 0 && len(each[before-1]) <= *room; before-- {
+		*room -= len(each[before-1])
+	}
+	for _, raw := range each[before:] {
+		var x outcome.ToolLog
+		_ = json.Unmarshal(raw, &x) // likewise
+		logs = append(logs, x)
+	}
+	return logs, before
 }
 
 // pastRound stands for each round that is past: nothing of it is looked at, and nobody writes to it.

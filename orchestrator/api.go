@@ -196,8 +196,9 @@ func (s *api) get(l *loop, m *nats.Msg, id subjects.Run) {
 		return
 	}
 	if r.phase == finishing { // its machine rests, and its results may have to be read
-		view, logged := r.view(), l.dispatcher.agentry.logged(r)
-		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view, logged)) })
+		view := r.view()
+		account, _ := l.dispatcher.agentry.accounts(r)
+		l.job(func(ctx context.Context) { s.answer(ctx, l, m, id, view, l.documents.of(ctx, view, account)) })
 		return
 	}
 	l.announcer.arrived(r)

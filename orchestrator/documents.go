@@ -26,53 +26,13 @@ type documents struct {
 	times  *ledgerTime
 }
 
-// of builds the full document of a run that is over, with the loops that agentry.logged gathered of it. Values that lie in blobs
-// are read for the outcome, and where an agent's account needs them.
-func (d *documents) of(ctx context.Context, r *run, logged map[string]*looked) *outcome.Run {
+// of builds the full document of a run that is over; account completes the accounts of its agents. Values that lie in blobs are
+// read for the outcome, and where that needs them.
+func (d *documents) of(ctx context.Context, r *run, account func(context.Context, []outcome.Step)) *outcome.Run {
 	doc, complete := d.begun(ctx, r)
 	complete(ctx)
-	room := mostLogs
-	d.logs(ctx, doc.Steps, logged, &room)
+	account(ctx, doc.Steps)
 	return doc
-}
-
-// mostLogs is how many bytes the logs of all agents have in a document, longestLog from which on a value there is a preview.
-const (
-	mostLogs   = 1 << 20
-	longestLog = 1 << 10
-)
-
-// logs adds the calls that agents made by commands, as long as there is room: the latest first.
-func (d *documents) logs(ctx context.Context, steps []outcome.Step, logged map[string]*looked, room *int) {
-	if len(logged) == 0 {
-		return
-	}
-	for i := range steps {
-		st := &steps[i]
-		if x := logged[st.ID]; x != nil {
-			l, err := x.read(ctx, d.values)
-			if err == nil {
-				st.ToolLogs, st.LogsLeftOut = lastLogs(l.Logs(longestLog), room)
-			}
-		}
-		d.logs(ctx, st.Items, logged, room)
-		d.logs(ctx, st.Steps, logged, room)
-	}
-}
-
-// lastLogs returns the last of a list of logs, as many as there is room for, and how many there are before.
-func lastLogs(list []byte, room *int) (logs []outcome.ToolLog, before int) {
-	var each []json.RawMessage
-	_ = json.Unmarshal(list, &each) // of ours
-	for before = len(each); before > 0 && len(each[before-1]) <= *room; before-- {
-		*room -= len(each[before-1])
-	}
-	for _, raw := range each[before:] {
-		var x outcome.ToolLog
-		_ = json.Unmarshal(raw, &x) // likewise
-		logs = append(logs, x)
-	}
-	return logs, before
 }
 
 // begun builds the document of a run but for the results that its machine has let go of. Where it is not finished,

@@ -21,25 +21,18 @@ func (r *run) view() *run {
 	return &v
 }
 
-// sizeOf returns how many bytes are read of loops.
-func sizeOf(all map[string]*looked) (n int64) {
-	for _, x := range all {
-		n += x.size
-	}
-	return n
-}
-
 // finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
 // touched by the loop any more: it ignores what comes after the last deciding record.
 func (lc *lifecycle) finish(r *run) {
 	view := r.view()
-	missing, logged := lc.deadLetters.missing(r), lc.dispatcher.agentry.logged(r)
-	lc.memory.reserve(view.weight()+sizeOf(logged), func(ctx context.Context) {
+	missing := lc.deadLetters.missing(r)
+	account, size := lc.dispatcher.agentry.accounts(r)
+	lc.memory.reserve(view.weight()+size, func(ctx context.Context) {
 		if err := lc.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
 			lc.post(func() { lc.finished(r, nil, err) })
 			return
 		}
-		doc := lc.documents.of(ctx, view, logged)
+		doc := lc.documents.of(ctx, view, account)
 		if ctx.Err() != nil {
 			return
 		}

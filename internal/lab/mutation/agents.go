@@ -8,7 +8,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"tool-logs-unbounded", "the calls in agents' accounts make the document of a run as large as they like",
-		"orchestrator/documents.go", "before > 0 && len(each[before-1]) <= *room; before--", "before > 0; before--", "./orchestrator", "LogsThereIsNoRoomFor",
+		"orchestrator/agentlook.go", "before > 0 && len(each[before-1]) <= *room; before--", "before > 0; before--", "./orchestrator", "LogsThereIsNoRoomFor",
 	},
 	{
 		"round-large-need", "an orchestrator that knows of no rounds in blobs goes on with a run that has one",
