@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,6 +48,8 @@ const (
 //
 // The run is submitted as an open plan with the first steps, the others follow as amendments, and it is closed when the
 // text is over. Steps whose tools are hinted destructive, and steps that refer to them, wait for the end of the text. A
+// step that calls an agent is among the first, or the plan is submitted when it is complete: so it is written before all
+// others, since one that is written when the run has begun is a problem (InvalidTool). A
 // plan that can't grow is submitted when it is complete: one in the state dialect, a call of a template, one that is
 // approved as a whole, scheduled by waves or stopped by a failure, and one with problems in its options. So is one whose
 // text is over before any of its steps could begin.
@@ -79,8 +82,12 @@ func (c *Client) Stream(ctx context.Context, text io.Reader, o StreamOptions) (*
 		o.OpenFor = DefaultOpenFor
 	}
 	s := &streaming{c: c, o: o, reader: streamed.New(0), heard: time.Now()}
-	hints := destructive{of: c.store.Registry, known: map[string]bool{}}
-	s.hold = streamed.NewHold(func(x *streamed.Step) bool { return hints.any(ctx, x.Tools) })
+	s.hints = hints{of: c.store.Registry, known: map[string]hint{}}
+	s.hold = streamed.NewHold(func(x *streamed.Step) bool {
+		known := s.hints.step(ctx, x)
+		s.agent = known.agent
+		return known.destructive
+	})
 	return s.follow(ctx, text)
 }
 
@@ -90,6 +97,8 @@ type streaming struct {
 	o      StreamOptions
 	reader *streamed.Reader
 	hold   *streamed.Hold
+	hints  hints
+	agent  bool // the step that was written last may call an agent
 
 	fields  []streamed.Part // before the steps
 	options *streamed.Options
@@ -140,6 +149,9 @@ func (s *streaming) follow(ctx context.Context, text io.Reader) (*Run, error) {
 			}
 		case <-due:
 			due = nil
+			if !s.sends() {
+				continue // what was written meanwhile has it submitted when it is complete
+			}
 			if err := s.flush(ctx); err != nil {
 				if err = s.failed(ctx, err); err != nil {
 					return nil, err
@@ -221,7 +233,12 @@ func (s *streaming) part(p streamed.Part) error {
 	case p.Kind == streamed.StepsOpen:
 		s.options = streamed.NewOptions(s.fields)
 	case p.Kind == streamed.OneStep:
-		s.batch = append(s.batch, s.hold.Add(p.Value)...)
+		number := s.hold.Written()
+		begin := s.hold.Add(p.Value)
+		s.batch = append(s.batch, begin...)
+		if s.run == nil && s.agent && !slices.ContainsFunc(begin, func(x *streamed.Step) bool { return x.Number == number }) {
+			s.options.Whole = true // no amendment adds it, and it can't be among the first
+		}
 	case p.Kind != streamed.Field:
 	case s.options == nil:
 		s.fields = append(s.fields, p)

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"slices"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/streamed"
@@ -10,31 +9,46 @@ import (
 	"github.com/stepjet/stepjet/subjects"
 )
 
-// destructive knows which tools are hinted destructive: what they did can't be taken back.
-type destructive struct {
+// hints knows of tools what decides when a step that calls them may begin.
+type hints struct {
 	of    *kv.Registry
-	known map[string]bool
+	known map[string]hint
 }
 
-// any reports whether one of some tools is.
-func (d destructive) any(ctx context.Context, tools []string) bool {
-	return slices.ContainsFunc(tools, func(name string) bool { return d.is(ctx, name) })
+// hint is what is known of a tool, or of a step with all that it may call.
+type hint struct {
+	destructive bool // what it did can't be taken back
+	agent       bool // it is none that an amendment may add
 }
 
-// is reports whether a tool is, or is a template whose plan may call such a one. Where the registry can't be read, it is;
-// a name that nobody registered is left to the orchestrator, which refuses it.
-func (d destructive) is(ctx context.Context, name string) bool {
-	if known, there := d.known[name]; there || !subjects.ValidTool(name) {
+// step returns what is known of a step.
+func (h hints) step(ctx context.Context, x *streamed.Step) hint {
+	all := hint{agent: x.Agent}
+	for _, name := range x.Tools {
+		one := h.tool(ctx, name)
+		all.destructive, all.agent = all.destructive || one.destructive, all.agent || one.agent
+	}
+	return all
+}
+
+// tool returns what is known of a tool, and of a template also what its plan may call. Of one that can't be read in the
+// registry the worst is assumed; a name that nobody registered is left to the orchestrator, which refuses it.
+func (h hints) tool(ctx context.Context, name string) hint {
+	if known, there := h.known[name]; there || !subjects.ValidTool(name) {
 		return known
 	}
-	d.known[name] = false // while its plan is looked at, which may call it
-	t, err := d.of.Tool(ctx, name)
+	h.known[name] = hint{} // while its plan is looked at, which may call it
+	t, err := h.of.Tool(ctx, name)
 	switch {
 	case fault.CodeOf(err) == fault.NotFound:
 	case err != nil:
-		d.known[name] = true
+		h.known[name] = hint{destructive: true, agent: true}
 	default:
-		d.known[name] = t.Definition.Annotations.Destructive() || t.Definition.Plan != nil && d.any(ctx, streamed.ToolsIn(t.Definition.Plan))
+		var within hint
+		if t.Definition.Plan != nil {
+			within = h.step(ctx, streamed.In(t.Definition.Plan))
+		}
+		h.known[name] = hint{t.Definition.Annotations.Destructive() || within.destructive, t.Definition.Agent != nil || within.agent}
 	}
-	return d.known[name]
+	return h.known[name]
 }

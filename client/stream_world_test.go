@@ -169,6 +169,9 @@ func withTools(ctx context.Context, t testing.TB, stack *dev.Stack) *deeds {
 	anything := worker.InputSchema(json.RawMessage(`{"type":"object"}`))
 	worker.Handle(w, "keep", note, anything)
 	worker.Handle(w, "drop", note, anything, worker.Annotations(tool.Annotations{DestructiveHint: &yes}))
+	worker.Handle(w, "think", func(context.Context, map[string]any) (map[string]any, error) {
+		return map[string]any{"output": "done"}, nil
+	}, anything)
 	worker.Handle(w, "hold", func(ctx context.Context, in map[string]any) (map[string]any, error) {
 		_, _ = note(ctx, in)
 		<-ctx.Done()

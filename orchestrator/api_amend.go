@@ -306,10 +306,15 @@ func overtaken(why *fault.Error, now int) error {
 }
 
 // notAmended is why an amendment can't add a call of an agent.
-const notAmended = "an amendment adds no calls of agents: write it into the plan that is submitted"
+const notAmended = "an amendment adds no calls of agents"
 
 // notOfThePlan is why it can't add one of a template that the plan could not call: the run has it for its agents.
-const notOfThePlan = "the run has this template for its agents, and its plan does not know it: write a call of it into the plan that is submitted"
+const notOfThePlan = "the run has this template for its agents, and its plan does not know it"
+
+// unamended is an agent that an amendment can't add a call of.
+func unamended(why string) *plan.Agent {
+	return &plan.Agent{Flaw: why, Hint: "write the call into the plan that is submitted; into one that is streamed as its first step"}
+}
 
 // amendCatalog is the tools that an amendment may call: those of the run as they were frozen, all others as they are.
 type amendCatalog struct {
@@ -323,27 +328,27 @@ func (c *amendCatalog) Lookup(name string) (plan.Tool, bool) {
 	if f == nil {
 		t, ok := c.catalog.Lookup(name)
 		if t.Agent != nil {
-			t.Agent = &plan.Agent{Flaw: notAmended}
+			t.Agent = unamended(notAmended)
 		}
 		return t, ok
 	}
 	output := c.g.heardOf(f.Digest).out // it was read with the input schema, so that nobody waits for it here
 	if f.Agent {
-		return plan.Tool{Input: c.r.schemas[name], Agent: &plan.Agent{Flaw: notAmended}}, true
+		return plan.Tool{Input: c.r.schemas[name], Agent: unamended(notAmended)}, true
 	}
 	t := plan.Tool{Input: c.r.schemas[name], Output: output, DependsOn: f.Contract.DependsOn, Approval: f.Contract.Approval != ""}
 	switch is := machine.Template(c.r.machine, name); {
 	case is != nil:
 		t.Plan, t.Input, t.Output = is.Plan, is.Input, is.Output
 	case f.Plan: // no worker has it, so a call would wait for ever
-		t.Agent = &plan.Agent{Flaw: notOfThePlan}
+		t.Agent = unamended(notOfThePlan)
 	}
 	return t, true
 }
 
 // InlineAgent is none that an amendment may add, also within a template.
 func (c *amendCatalog) InlineAgent(string, string, []byte) (plan.Tool, plan.Report) {
-	return plan.Tool{Agent: &plan.Agent{Flaw: notAmended}}, plan.Report{}
+	return plan.Tool{Agent: unamended(notAmended)}, plan.Report{}
 }
 
 // freeze returns what a run keeps of the tools that it used none of before.

@@ -48,8 +48,9 @@ type Agent struct {
 	Guards Guards
 	// GuardTools are the tools of those that are tools, in their order; nil for none.
 	GuardTools []string
-	// Flaw says why the agent can't run with the tools that there are; empty for one that can.
-	Flaw string
+	// Flaw says why the agent can't run with the tools that there are, or not here; empty for one that can. Hint says what to
+	// do then; empty: something is to be had that is missing.
+	Flaw, Hint string
 }
 
 // Guards are the checks of an agent: conditions, and tools that are asked. What they say follows from what they are shown
@@ -391,7 +392,12 @@ func (c caller) agent(i int, at string) {
 	}
 	switch {
 	case s.Agent().Flaw != "":
-		c.col.addf(fault.InvalidTool, at, "start workers of what is missing, or apply the agent again", "the agent %q can't run: %s", clip(s.Tool), s.Agent().Flaw)
+		named := fmt.Sprintf("the agent %q", clip(s.Tool))
+		if inline(s) {
+			named = "the agent of this step"
+		}
+		hint := cmp.Or(s.Agent().Hint, "start workers of what is missing, or apply the agent again")
+		c.col.addf(fault.InvalidTool, at, hint, "%s can't run: %s", named, s.Agent().Flaw)
 	case around > subjects.MaxComposites:
 		c.col.addf(fault.LimitExceeded, at, "let a step further out call it", "with the plans around this step there are %d, at most %d are allowed",
 			around, subjects.MaxComposites)

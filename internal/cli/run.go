@@ -56,7 +56,8 @@ or the built-in tools. Exit code 2 if the plan is invalid, else 0.
 With --stream the plan runs while it is being written, on standard input or into a pipe: each step
 begins once it is there with all that it refers to. Around the plan may be other text. A text that
 breaks off cancels the run, as do an interrupt and --wait before its end; what had begun is said.
-A run that somebody else began under the same --run is left alone.
+A run that somebody else began under the same --run is left alone. A step that calls an agent is
+written before all others: none can be added to a run that has begun.
 
 Exit codes: 0 succeeded, 3 partial, 1 failed, cancelled or expired, 2 invalid plan,
 4 no connection, 124 --wait ran out, 130 interrupted. In the last two cases the run goes on, but

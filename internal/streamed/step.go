@@ -17,6 +17,8 @@ type Step struct {
 	Text   json.RawMessage
 	// Tools are those that it may call, also within a plan of its own. There may be names among them that are none.
 	Tools []string
+	// Agent says that it may define an agent itself, or a step of its plan does.
+	Agent bool
 
 	names []string // of steps that it may refer to
 }
@@ -36,9 +38,10 @@ func newStep(number int, raw json.RawMessage) *Step {
 	return x
 }
 
-// ToolsIn returns the names of the tools that a plan may call, as it is written. There may be names among them that are
-// none.
-func ToolsIn(plan json.RawMessage) []string { return newStep(0, plan).Tools }
+// In looks at a plan as at a step that has it.
+func In(plan json.RawMessage) *Step {
+	return newStep(0, slices.Concat([]byte(`{"plan":`), plan, []byte("}")))
+}
 
 // looking looks for the names in a step.
 type looking struct {
@@ -68,6 +71,12 @@ func (l *looking) fields() {
 			l.names(value)
 		}
 		l.tools(i, l.tape[value].Next)
+		switch key {
+		case "agent":
+			l.step.Agent = l.step.Agent || l.tape[value].Kind == jsontape.Object
+		case "plan":
+			l.agents(value)
+		}
 		i = l.tape[value].Next
 	}
 }
@@ -91,6 +100,15 @@ func (l *looking) tools(from, to int32) {
 		switch l.text(i) {
 		case "tool", "_tool", "_delegate":
 			l.step.Tools = append(l.step.Tools, l.text(i+1))
+		}
+	}
+}
+
+// agents looks for an agent in the plan of a step. What is taken for one and is none, such as an argument, costs time.
+func (l *looking) agents(plan int32) {
+	for i := plan; i+1 < l.tape[plan].Next; i++ {
+		if l.tape[i].Kind == jsontape.String && l.text(i) == "agent" && l.tape[i+1].Kind == jsontape.Object {
+			l.step.Agent = true
 		}
 	}
 }

@@ -845,6 +845,14 @@ var mutants = append([]mutant{
 		"internal/cli/amend.go", "		now, tells := revisionNow(err)\n", "		now, tells := revisionNow(err)\n		revision = max(revision, now-1)\n", "./internal/cli", "SameAmendmentsAtOnce",
 	},
 	{
+		"stream-agent", "a streamed plan begins without its agent, which no amendment adds",
+		"client/stream.go", "			s.options.Whole = true // no amendment adds it", "			s.options.Whole = false // no amendment adds it", "./client", "AgentsOfStreams",
+	},
+	{
+		"stream-behind", "a streamed plan whose options stand behind its steps begins without them",
+		"client/stream.go", "			if !s.sends() {\n				continue", "			if false {\n				continue", "./client", "OptionsRightBehind",
+	},
+	{
 		"amend-begun", "a step that is out is written again",
 		"machine/consider.go", "		case c.state != waiting || c.discarded != notDiscarded:", "		case c.discarded != notDiscarded:", "./machine", "Scenarios",
 	},
