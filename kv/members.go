@@ -71,8 +71,9 @@ type Membership struct {
 	written  time.Time // when it was last renewed
 	news     chan memberNews
 	seen     map[string]*seenMember
-	complete bool // the first reading is over
-	needed   bool // and that of what runs need
+	past     map[string]*seenMember // those that are gone since a moment ago
+	complete bool                   // the first reading is over
+	needed   bool                   // and that of what runs need
 	told     []Member
 	looked   time.Time
 	pulse    pulse
@@ -86,7 +87,7 @@ type Membership struct {
 func (s *Members) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
 		s: s, id: id, subject: memberPrefix + id, changed: changed, own: Member{ID: id}, touch: make(chan struct{}, 1),
-		seen: map[string]*seenMember{}, news: make(chan memberNews, 64),
+		seen: map[string]*seenMember{}, past: map[string]*seenMember{}, news: make(chan memberNews, 64),
 	}
 	work, cancel := context.WithCancel(s.ctx)
 	err := m.listen(work)
@@ -153,7 +154,8 @@ func (m *Membership) Mark(marks []Mark) {
 	m.marks = marks
 }
 
-// Marks returns what the others last told.
+// Marks returns what the others last told, those included that are gone since a moment ago: who takes over what they had
+// goes by it.
 func (m *Membership) Marks() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
