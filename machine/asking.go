@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
+	"strconv"
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
@@ -20,7 +21,7 @@ func (r *Run) ask(i int, at time.Time, out *Effects) {
 	case p.Ask:
 		kind, wait = outcome.Ask, p.Timeout
 		s.since = r.seq
-	case p.Approval != nil:
+	case p.Approval != nil && !isFurther(r, s.Call):
 		wait = p.Approval.Timeout
 	}
 	r.pose(s.Call, kind, at, wait, out)
@@ -97,10 +98,13 @@ func (r *Run) answered(i int, q *Question, a *Answer, at time.Time, out *Effects
 		r.fail(i, a.Error, at, out)
 	case a.Value != nil:
 		r.decideBy(i, q, at, out)
-	case r.approves(q):
-		r.begins(i, at, out)
-	default:
+	case !r.approves(q):
 		r.fail(i, r.refusal(q), at, out)
+	case asksEachGuard(r, i):
+		approvedOf(r, q, a)
+		weigh(r, i, out)
+	default:
+		r.begins(i, at, out)
 	}
 }
 
@@ -127,16 +131,16 @@ func Unanswered(r *Run, q *Question) string {
 }
 
 // OnTimeout says what it comes to where nobody answers the question of a call in time: Approve, Reject, or Expire, where the call
-// fails with timeout. No timeout stands for the approval that a contract asks for.
+// fails with timeout. No timeout stands for the approval that a contract or a guard asks for.
 func (r *Run) OnTimeout(c Call) string {
 	if c.Step == ThePlan {
 		return onTimeout(r.root.plan.Approval)
 	}
 	s := r.stepOf(c.Step)
-	switch {
+	switch q := r.asked[c]; {
 	case s.Ask:
 		return Expire
-	case r.Contract(c.Step).Approval != "":
+	case r.Contract(c.Step).Approval != "", q != nil && q.guard > 0:
 		return Reject
 	}
 	return onTimeout(s.Approval)
@@ -228,6 +232,13 @@ func (r *Run) digest(c Call, kind outcome.QuestionKind) string {
 	if c.Step != ThePlan {
 		sum := r.digestInputs(c.Step)
 		h.Write(sum[:])
+	}
+	if x := r.weighings[c]; x != nil { // what the answers before have made of it
+		digestText(h, strconv.Itoa(x.guard))
+		digestText(h, string(x.arguments))
+		for _, guard := range x.passed {
+			digestText(h, strconv.Itoa(guard))
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

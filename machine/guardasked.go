@@ -68,10 +68,7 @@ func guardAnswered(r *Run, q *Question, at time.Time, out *Effects) {
 	g := q.Guard.waits
 	r.ordered++
 	r.spend(r.nameOf(q.Call), q.Number)
-	if r.guardAnswers == nil {
-		r.guardAnswers = map[Call][]*Question{}
-	}
-	r.guardAnswers[q.Call] = append(r.guardAnswers[q.Call], q)
+	r.keepAnswer(q)
 	why := q.answer
 	switch {
 	case why == nil: // there is nothing to show

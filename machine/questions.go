@@ -36,6 +36,7 @@ type Question struct {
 	// Guard is what is asked about because of a guard of an agent; Call then names the call, or the agent. nil for all else.
 	Guard *GuardAsks
 
+	guard    int // that has the person asked about a call, from 1, of those that are conditions; 0 for none
 	open     bool
 	expiring bool    // its time is over, and a record was asked for
 	answer   *Answer // that counted
@@ -105,9 +106,11 @@ type questions struct {
 	inquiries map[Call][]*Question
 	// guardAnswers are those of people whom guards have asked about calls, in their order.
 	guardAnswers map[Call][]*Question
-	spent        map[string]int            // by token, the highest number of a void answer
-	inputs       map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
-	refused      *fault.Error              // why the plan was not approved
+	// weighings are those of calls about which each guard asks that is a condition.
+	weighings map[Call]*weighings
+	spent     map[string]int            // by token, the highest number of a void answer
+	inputs    map[int][sha256.Size]byte // of steps that ask: what their arguments are made of
+	refused   *fault.Error              // why the plan was not approved
 }
 
 // put opens a question, under the next number of the call of such a name.
@@ -227,6 +230,9 @@ func (qs *questions) Answered(c Call) (a *Answer, at time.Time) {
 
 // Arguments returns the arguments that an answer gave a call in the place of the plan's; nil for none.
 func (qs *questions) Arguments(c Call) []byte {
+	if x := qs.weighings[c]; x != nil {
+		return x.arguments
+	}
 	if a, _ := qs.Answered(c); a != nil && c.Step != ThePlan {
 		return a.Arguments
 	}

@@ -40,6 +40,9 @@ type Start struct {
 	// Trial says that results are made up: a loop whose until is never true with them is over all the same once it ran as
 	// often as it may.
 	Trial bool
+	// EachGuard says that of several guards which ask a person about a call each does, of what it would be called with by then:
+	// in runs of before only the first did.
+	EachGuard bool
 	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
 	Reused map[int]*Result
 	// ReusedWithin are those of the steps of composites, by token. Within an item they count only where its list is the
@@ -359,11 +362,12 @@ func (rec *Record) normalise() {
 // makeReady lets a call begin whose inputs are there, as soon as the person agrees who is asked first.
 func (r *Run) makeReady(i int, at time.Time, out *Effects) {
 	switch {
+	case asksEachGuard(r, i):
+		weigh(r, i, out)
 	case r.asks(i):
 		r.ask(i, at, out)
 	case r.weighs(i) || asksGuards(r, i):
-		r.calls[i].state, r.calls[i].since = weighing, r.seq
-		out.Weigh = append(out.Weigh, r.calls[i].Call)
+		weigh(r, i, out)
 	default:
 		r.begins(i, at, out)
 	}

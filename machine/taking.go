@@ -18,6 +18,9 @@ type Told struct {
 	// Approval says that it is about the condition of the call's contract: whether a person is asked. An error in that
 	// means yes. Else it is about the condition or the value of the step, or the output of a composite or the plan.
 	Approval bool
+	// Number is which record of that it is, of the call, from 1; 0 is 1. Guard is the guard of an agent that has a person asked,
+	// from 1; 0 for none.
+	Number, Guard int
 	// Output is what a composite came to, or the plan, where that is what is told; nil for all else. Apply turns its Body
 	// into Value.
 	Output *Result
@@ -137,12 +140,8 @@ func (r *Run) applyTold(rec *Record, out *Effects) {
 		t.Call = c
 	}
 	if t.Approval {
-		if i, ok := r.index(t.Call); ok && r.calls[i].state == weighing {
-			if t.Holds || t.Error != nil {
-				r.ask(i, rec.Time, out)
-			} else {
-				r.begins(i, rec.Time, out)
-			}
+		if i, ok := r.index(t.Call); ok && r.calls[i].state == weighing && Weighs(r, t.Call).Number == max(t.Number, 1) {
+			weighed(r, i, t, rec.Time, out)
 		}
 		return
 	}

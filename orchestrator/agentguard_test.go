@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -187,6 +189,84 @@ func TestGuardsThatAreTools(t *testing.T) {
 		`{"on":"call","agent":"payer","step":"a/=0/each=0","tool":"echo","round":0,"input":{"who":"ann"},"args":{"amount":200,"who":"ann"}}`,
 		`{"on":"output","agent":"payer","round":3,"input":{"who":"ann"},"output":{"n":8}}`,
 	}, about)
+}
+
+// TestEachGuardAsks: of several conditions that ask a person about a call each does, one after the other, about what the
+// answers before have made of it; whoever changes it has it looked at anew. What a planner writes answers to none.
+func TestEachGuardAsks(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	calls := make(chan string, 32)
+	s.host("pay", nil, func(_ context.Context, args json.RawMessage) (worker.Output, error) {
+		calls <- string(args)
+		return worker.Output{Body: args}, nil
+	})
+	s.plays("planner",
+		`{"steps":[{"id":"both","tool":"pay","arguments":{"a":1,"b":1}},{"id":"mended","tool":"pay","arguments":{"a":1,"b":1}},
+			{"id":"again","tool":"pay","arguments":{"a":1,"b":1}},{"id":"spoiled","tool":"pay","arguments":{"a":2,"b":1}},{"id":"refused","tool":"pay","arguments":{"a":1,"c":9},"optional":true},
+			{"id":"each","tool":"pay","for_each":{"in":[1]},"arguments":{"a":1,"b":"$ref:item"}},
+			{"id":"own","tool":"pay","arguments":{"a":1},"approval":{"timeout":"1ms","on_timeout":"approve"},"optional":true}]}`,
+		`{"output":1}`)
+	put := s.agent("careful", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["pay"],"guards":[
+		{"on":"call","when":"$args.a != 1","else":"ask"},{"on":"call","when":"$args.b != 1","else":"ask"},{"on":"call","when":"$args.c != 9"}]}`)
+	require.Contains(t, put.Needs, wire.EachGuard)
+	r := s.submit(`{"steps":[{"id":"a","tool":"careful"}]}`, "each")
+	answer := func(step, text, args, edited string) *outcome.Question {
+		var q *outcome.Question
+		require.Eventually(t, func() bool {
+			var err error
+			q, err = s.client.Question(ctx(t), "each", "a/=0/"+step)
+			return err == nil && strings.HasSuffix(q.Text, text)
+		}, patience, 10*time.Millisecond, "%s is asked about for %s", step, text)
+		require.Equal(t, "call", q.Guard)
+		require.JSONEq(t, args, string(q.Arguments))
+		_, err := s.client.Approve(ctx(t), q, client.Answer{By: "ann", Arguments: json.RawMessage(edited)})
+		require.NoError(t, err)
+		return q
+	}
+	first := answer("both", "$args.a != 1", `{"a":1,"b":1}`, "")
+	second := answer("both", "$args.b != 1", `{"a":1,"b":1}`, "")
+	require.NotEqual(t, first.Digest, second.Digest, "an answer to one guard is none to another")
+	require.Greater(t, second.Number, first.Number)
+	answer("mended", "$args.a != 1", `{"a":1,"b":1}`, `{"a":1,"b":2}`)
+	answer("again", "$args.a != 1", `{"a":1,"b":1}`, "")
+	answer("again", "$args.b != 1", `{"a":1,"b":1}`, `{"a":1,"b":3}`)
+	answer("again", "$args.a != 1", `{"a":1,"b":3}`, "")
+	answer("spoiled", "$args.b != 1", `{"a":2,"b":1}`, `{"a":1,"b":1}`)
+	s.orchestrator()
+	s.leave()
+	answer("spoiled", "$args.a != 1", `{"a":1,"b":1}`, "")
+	answer("refused", "$args.a != 1", `{"a":1,"c":9}`, "")
+	answer("each=0", "$args.a != 1", `{"a":1,"b":1}`, "")
+	answer("each=0", "$args.b != 1", `{"a":1,"b":1}`, "")
+	o := s.wait(r)
+	require.JSONEq(t, `1`, result(t, o, "a"), "%s", o.JSON())
+	s.noQuestions()
+	codes := map[string]string{}
+	for _, e := range o.Errors {
+		codes[e.Step] = string(e.Code) + ": " + e.Message
+	}
+	require.Equal(t, map[string]string{
+		"a/=0/refused": "rejected: a guard of the agent does not let this call of 'pay' pass, which asks for: $args.c != 9",
+		"a/=0/own":     "rejected: nobody answered within 1ms",
+	}, codes)
+	close(calls)
+	var made []string
+	for c := range calls {
+		made = append(made, c)
+	}
+	require.ElementsMatch(t, []string{`{"a":1,"b":1}`, `{"a":1,"b":2}`, `{"a":1,"b":3}`, `{"a":1,"b":1}`, `{"a":1,"b":1}`}, made)
+	doc, err := s.client.Get(ctx(t), "each")
+	require.NoError(t, err)
+	var both outcome.Step
+	for _, st := range doc.Steps[0].Steps {
+		if st.ID == "a/=0/both" {
+			both = st
+		}
+	}
+	require.Equal(t, second.Digest, both.Answer.Digest)
+	require.Len(t, both.Answers, 1)
+	require.Equal(t, first.Digest, both.Answers[0].Digest)
 }
 
 // TestGuardsOfAnAgentBelow: its tools are frozen with the run, also what makes its summaries, and it fails as a call does.

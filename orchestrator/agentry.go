@@ -384,6 +384,7 @@ type weighing struct {
 	round int
 	path  string
 	since uint64
+	which machine.Weighing
 }
 
 // weighs gathers that.
@@ -393,7 +394,7 @@ func (ag *agentry) weighs(r *run, c machine.Call) *weighing {
 		return nil
 	}
 	x := ag.look(r, of, round, false)
-	return &weighing{x, round, x.pathOf(r, c), machine.ReadySince(r.machine, c)}
+	return &weighing{x, round, x.pathOf(r, c), machine.ReadySince(r.machine, c), machine.Weighs(r.machine, c)}
 }
 
 func (w *weighing) size() int64 {
@@ -403,8 +404,8 @@ func (w *weighing) size() int64 {
 	return w.x.size
 }
 
-// found returns what a call would be called with, and why a guard has a person asked about it; nil for nothing.
-func (w *weighing) found(ctx context.Context, v *values, args json.RawMessage) (with json.RawMessage, why, err *fault.Error) {
+// found returns what a call would be called with, and which guard has a person asked about it, and why; nil for none.
+func (w *weighing) found(ctx context.Context, v *values, args json.RawMessage) (with json.RawMessage, no *plan.Refusal, err *fault.Error) {
 	if w == nil {
 		return args, nil, nil
 	}
@@ -412,8 +413,8 @@ func (w *weighing) found(ctx context.Context, v *values, args json.RawMessage) (
 	if err != nil {
 		return args, nil, err
 	}
-	with, why = agents.Weigh(l, w.round, w.path, w.since, args)
-	return with, why, nil
+	with, no = agents.Weigh(l, w.round, w.path, w.since, args, w.which.Passed)
+	return with, no, nil
 }
 
 // question returns what completes a question about a call in a round of an agent, and how many bytes that reads: the gate
@@ -426,12 +427,12 @@ func (ag *agentry) question(r *run, q machine.Question) (complete func(context.C
 	}
 	return func(ctx context.Context, doc *outcome.Question) *fault.Error {
 		if q.Kind != outcome.Ask {
-			with, why, err := w.found(ctx, ag.values, doc.Arguments)
+			with, no, err := w.found(ctx, ag.values, doc.Arguments)
 			if err != nil {
 				return err
 			}
-			if doc.Arguments = with; why != nil && doc.Text == "" {
-				doc.Text, doc.Guard = why.Message, plan.OnCall
+			if doc.Arguments = with; no != nil && (doc.Text == "" || w.which.Number > 1) {
+				doc.Text, doc.Guard = no.Err.Message, plan.OnCall
 			}
 			return nil
 		}

@@ -510,7 +510,7 @@ func decodeTold(c machine.Call, e entry, r *run) *machine.Told {
 		told := wire.ParseTold(e.Data)
 		return &machine.Told{
 			Call: c, Approval: e.rec.What == subjects.ToldApproval, Until: e.rec.What == subjects.ToldUntil, Fits: e.rec.What == subjects.ToldState,
-			Holds: told.Holds, Error: told.Error,
+			Holds: told.Holds, Error: told.Error, Number: e.rec.Number, Guard: told.Guard,
 		}
 	}
 	told := wire.ParseToldValue(e.Data, r.id, r.generation, r.bucket(), plan.MaxValues)

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -138,38 +139,43 @@ func (ev *evaluator) beside(r *run, of asked, most func(*inputs) int64, do func(
 	})
 }
 
-// approval finds out whether the contract of a call's tool, or a guard of its agent, asks for an approval, and records it whatever it came to: so
-// the ledger says of each call of such a tool whether a person was to be asked, and all owners agree. What can't be told
-// means yes.
+// approval finds out whether the contract of a call's tool, or a guard of its agent, asks for an approval, and records it
+// whatever it came to: so the ledger says of each call of such a tool whether a person was to be asked, and of which guard,
+// and all owners agree. What can't be told means yes.
 func (ev *evaluator) approval(r *run, c machine.Call) {
-	if r.weighing[c] || !r.machine.Weighing(c) {
+	which := machine.Weighs(r.machine, c)
+	key := weighedCall{c, which.Number}
+	if r.weighing[key] || !r.machine.Weighing(c) {
 		return
 	}
 	if r.weighing == nil {
-		r.weighing = map[machine.Call]bool{}
+		r.weighing = map[weighedCall]bool{}
 	}
-	r.weighing[c] = true
+	r.weighing[key] = true
 	in, rule := r.inputs(c), r.machine.Contract(c.Step)
 	in.resolver = nil // that of the run is for one goroutine
 	x := &evaluation{reader{values: ev.values, in: &in}, r.id, r.generation, r.token(c)}
 	guards := ev.agentry.weighs(r, c)
 	ev.memory.reserve(in.most(false)+guards.size(), func(ctx context.Context) {
-		defer ev.post(func() { delete(r.weighing, c) })
+		defer ev.post(func() { delete(r.weighing, key) })
 		x.ctx = ctx
 		args, err := ev.values.arguments(ctx, &in)
 		told := wire.Told{Holds: true, Error: err}
-		if err == nil && rule.Approval != "" {
-			told.Holds, told.Error = rule.WantsApproval(args)
-		}
-		if err == nil && (rule.Approval == "" || !told.Holds && told.Error == nil) {
-			_, why, failed := guards.found(ctx, ev.values, args)
-			told.Holds, told.Error = why != nil, failed
+		if err == nil {
+			if told.Holds = which.Asks; !which.Asks && which.Number == 1 {
+				told.Holds, told.Error = rule.WantsApproval(args)
+			}
+			_, no, failed := guards.found(ctx, ev.values, args)
+			if no != nil {
+				told.Holds, told.Guard = true, no.Guard+1
+			}
+			told.Error = cmp.Or(told.Error, failed)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		h, body := told.Message()
-		ev.tell(x, subjects.ToldApproval, h, body)
+		ev.record(x, subjects.ToldAgainRecord(x.id, x.generation, x.token, which.Number, ev.store.Shards()), subjects.ToldApproval, h, body)
 	})
 }
 
@@ -223,10 +229,14 @@ func (ev *evaluator) output(r *run, of machine.Call) {
 
 // tell creates the record of what something of a step came to. Whose record is first counts.
 func (ev *evaluator) tell(x *evaluation, what string, h nats.Header, body []byte) {
+	ev.record(x, subjects.ToldRecord(x.id, x.generation, x.token, what, ev.store.Shards()), what, h, body)
+}
+
+// record is tell under a subject of its own.
+func (ev *evaluator) record(x *evaluation, subject, what string, h nats.Header, body []byte) {
 	if x.ctx.Err() != nil {
 		return
 	}
-	subject := subjects.ToldRecord(x.id, x.generation, x.token, what, ev.store.Shards())
 	ev.store.CreateAsync(x.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) {
 		if err != nil && x.ctx.Err() == nil {
 			ev.log.Error("what was evaluated could not be recorded; the sweep tries again", "tenant", x.id.Tenant, "run", x.id.Plain(), "step", x.token, "what", what, "error", err)

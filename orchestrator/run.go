@@ -97,7 +97,7 @@ type progress struct {
 	entering map[machine.Call]bool
 	// evaluating are the conditions and values that are being evaluated.
 	evaluating map[asked]bool
-	weighing   map[machine.Call]bool // whether they need an approval is being found out
+	weighing   map[weighedCall]bool  // whether they need an approval is being found out
 	people     *askedPeople          // of a run that asks people
 	shaping    map[machine.Call]bool // the composites, or the run itself, whose output is being made
 	same       map[int]bool          // whose list is the one that the run which this one tries again had
@@ -286,6 +286,12 @@ func (t *runTable) remove(r *run) {
 type entry struct {
 	rec subjects.Record
 	kv.Entry
+}
+
+// weighedCall is a call of which is found out for the n-th time whether a person is asked about it.
+type weighedCall struct {
+	machine.Call
+	number int
 }
 
 // drop lets go of what only a run that goes on needs.

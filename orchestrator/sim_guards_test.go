@@ -97,6 +97,9 @@ func (t *truths) judgedDispatched(x *truth, a subjects.Attempt) {
 }
 
 func (w *world) simGuards() string {
+	if w.peopleGuard() {
+		return `[{"on":"call","when":"$args.i != 1","else":"ask"},{"on":"call","when":"$args.i == null or $args.i > 1","else":"ask"}]`
+	}
 	if !w.guards() {
 		return "null"
 	}
@@ -109,6 +112,7 @@ func (w *world) simGuards() string {
 // guardedDispatched checks that nothing is handed to a worker that a guard does not let pass, nor what waits for such.
 func (t *truths) guardedDispatched(x *truth, a subjects.Attempt) {
 	t.judgedDispatched(x, a)
+	t.peopleDispatched(x, a)
 	if t.w.guards() && (strings.HasSuffix(a.Step, "/g=1") || a.Step == simBehind) {
 		t.w.violate("A9", "%s was dispatched past a guard", a.MessageID())
 	}

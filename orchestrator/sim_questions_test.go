@@ -58,6 +58,7 @@ func (s *simStore) PutQuestion(_ context.Context, r subjects.Run, _ string, q *o
 			s.w.at(s.w.upTo(time.Second), func() { s.w.questions.entries[key] = e })
 		}
 		s.w.roundAsked(r, q)
+		s.w.guardAsked(r, q)
 		s.w.questions.seq++
 		s.w.questions.entries[key] = simQuestion{s.w.questions.seq, q}
 		if !s.w.questions.people {
@@ -133,7 +134,7 @@ func (w *world) answer(q *outcome.Question) {
 			})
 		}
 	}
-	if w.answerProposal(q, w.truths.of(id, q.Generation), say) {
+	if w.answerGuard(q, say) || w.answerProposal(q, w.truths.of(id, q.Generation), say) {
 		return
 	}
 	if w.healed {
@@ -172,7 +173,7 @@ func (w *world) answer(q *outcome.Question) {
 
 // answerRecorded takes note of an answer. What it counts for where it stands the reference interpreter finds out.
 func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
-	if t.proposalAnswered(x, rec, e) || t.roundAnswered(x, rec, e) {
+	if t.proposalAnswered(x, rec, e) || t.roundAnswered(x, rec, e) || t.guardAnswered(x, rec, e) {
 		return
 	}
 	a := wire.ParseAnswer(e.Data)
@@ -273,6 +274,10 @@ func (x *truth) refusal(step *plan.Step, a wire.Answer) (message, hint string) {
 
 // weighed takes note of whether a contract's condition asks for an approval.
 func (t *truths) weighed(x *truth, rec subjects.Record, e *kv.Entry) {
+	if x.agent {
+		t.agentWeighed(x, rec, e)
+		return
+	}
 	told := wire.ParseTold(e.Data)
 	if x.free == nil {
 		x.free = map[string]bool{}

@@ -93,6 +93,7 @@ type truth struct {
 	summaries  simSummaries
 	inquiries  *inquiries // of its tools
 	rounds     simRounds  // of an agent, that people approve of
+	guardsAsk  simAsked
 	document   []byte
 	outcome    []byte // that history was given
 

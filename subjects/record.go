@@ -36,7 +36,7 @@ type Record struct {
 	Generation uint64  // 0 for a plan: there it is the record's own sequence
 	Attempt    Attempt // of StepKind, ClaimKind and NoteKind
 	Step, What string  // of ToldKind: whose evaluation it is, and which; of AnswerKind, whose question; of AmendKind and RoundKind, the scope; of SayKind, the agent, and the word's id
-	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1
+	Number     int     // of AnswerKind: of the question, from 1; of AmendKind: the revision, from 1; of ToldKind: which of several of the kind, from 2, 0 for the first
 }
 
 // ParseRecord reads a ledger subject. ok is false where it isn't one of a run's place; Kind is MisplacedRecord then,
@@ -89,6 +89,10 @@ func (rec *Record) below(t []string, n int) {
 		rec.Kind = StopKind
 	case n == 3 && t[0] == "told" && isTold(t[2]) && t[1] != "":
 		rec.Kind, rec.Step, rec.What = ToldKind, t[1], t[2]
+	case n == 4 && t[0] == "told" && t[2] == ToldApproval && t[1] != "":
+		if number, ok := number(t[3]); ok && number > 1 {
+			rec.Kind, rec.Step, rec.What, rec.Number = ToldKind, t[1], t[2], number
+		}
 	case n == 3 && t[0] == "answer" && t[1] != "":
 		if number, ok := number(t[2]); ok && number > 0 {
 			rec.Kind, rec.Step, rec.Number = AnswerKind, t[1], number

@@ -180,12 +180,21 @@ func ToldRecord(r Run, generation uint64, step, what string, shards int) string 
 	return string(make(name, 0, room).generation(r, generation, shards).text("told.").text(step).text(".").text(what))
 }
 
+// ToldAgainRecord returns the subject of the n-th record, from 1, of whether a person is to be asked about a call.
+func ToldAgainRecord(r Run, generation uint64, step string, n, shards int) string {
+	first := ToldRecord(r, generation, step, ToldApproval, shards)
+	if n == 1 {
+		return first
+	}
+	return string(name(first).text(".").int(n))
+}
+
 // What is told of a step.
 const (
 	ToldIf       = "if"       // whether its condition is true
 	ToldValue    = "value"    // what its value came to
 	ToldUntil    = "until"    // whether its loop is over with it, of an iteration
-	ToldApproval = "approval" // whether its tool's contract asks for an approval
+	ToldApproval = "approval" // whether its tool's contract asks for an approval, or a guard
 	ToldState    = "state"    // whether what it returned fits the schema of the state
 	ToldOutput   = "output"   // what a plan came to; its step is the scope
 )

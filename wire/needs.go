@@ -58,6 +58,10 @@ const AskingGuards = "asking-guards"
 // that they took counts in its budget, and the planner's call of a round that came to none takes nothing.
 const GuardUsage = "guard-usage"
 
+// EachGuard is the need of a run with an agent of whose guards a condition has a person asked about calls, and of such an
+// agent's entry: who does not know of it asks because of the first of them alone, of what the planner wrote.
+const EachGuard = "each-guard"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -106,7 +110,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == GuardUsage || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -131,19 +135,22 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 }
 
 // ofGuards returns what has to be known of guards that are tools, or ask a person.
-func ofGuards(guards json.RawMessage) []string {
-	type guard struct{ Tool, Else string }
+func ofGuards(guards json.RawMessage) (needs []string) {
+	type guard struct{ On, Tool, Else string }
 	var all []guard
 	if len(guards) == 0 || json.Unmarshal(guards, &all) != nil {
 		return nil
 	}
 	switch {
 	case slices.ContainsFunc(all, func(g guard) bool { return g.Tool != "" }):
-		return []string{AskingGuards, GuardUsage}
+		needs = []string{AskingGuards, GuardUsage}
 	case slices.ContainsFunc(all, func(g guard) bool { return g.Else == "ask" }):
-		return []string{AskingGuards}
+		needs = []string{AskingGuards}
 	}
-	return nil
+	if slices.ContainsFunc(all, func(g guard) bool { return g.On == "call" && g.Tool == "" && g.Else == "ask" }) {
+		needs = append(needs, EachGuard)
+	}
+	return needs
 }
 
 // Replan is the need of a plan that can reach an agent: to who does not know of it, a call that asks for a new plan has
@@ -176,7 +183,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, GuardUsage: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

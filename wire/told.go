@@ -17,6 +17,8 @@ import (
 type Told struct {
 	// Holds is whether the condition is true; it counts where Error is nil.
 	Holds bool `json:"holds"`
+	// Guard is the guard of an agent that has a person asked about a call, from 1; 0 for none, and in all else.
+	Guard int `json:"guard,omitempty"`
 	// Error is why it could not be evaluated: the step fails with it.
 	Error *fault.Error `json:"error,omitempty"`
 }

@@ -291,7 +291,7 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	case c.result != nil:
 		return nil, c.result, nil
 	}
-	if no := c.refused(l, round, false); no != nil {
+	if no := c.refused(l, round, asks); no != nil {
 		return nil, nil, no.Err
 	}
 	if own, refused, is := c.now.Answer(c.entry, c.args, l.account(c, round, since)); is {

@@ -3,6 +3,7 @@ package agents
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/stepjet/stepjet/agent"
@@ -75,9 +76,9 @@ func (c *ready) before() (result json.RawMessage, was bool) {
 	return result, was
 }
 
-// refused returns what the conditions say of a call, but for those that ask a person, or the first of all where asks. A
-// question to a person is no call.
-func (c *ready) refused(l *Loop, round int, asks bool) *plan.Refusal {
+// refused returns what the conditions say of a call, but for those that pass, which a person is asked about or was. A question
+// to a person is no call.
+func (c *ready) refused(l *Loop, round int, pass func(*plan.Refusal) bool) *plan.Refusal {
 	e := c.now.Entry(c.entry)
 	if len(l.Definition.Guards) == 0 || e == nil || e.Kind == agent.KindAsk {
 		return nil
@@ -86,11 +87,14 @@ func (c *ready) refused(l *Loop, round int, asks bool) *plan.Refusal {
 		"input": c.now.Input(), "tool": called(e), "args": c.args, "round": strconv.AppendInt(nil, int64(round), 10),
 	}
 	no := l.Definition.Refuses(plan.OnCall, 0, seen)
-	for no != nil && no.Asks && !asks {
+	for no != nil && pass(no) {
 		no = l.Definition.Refuses(plan.OnCall, no.Guard+1, seen)
 	}
 	return no
 }
+
+// asks reports whether it is a person's to let pass what a guard does not.
+func asks(no *plan.Refusal) bool { return no.Asks }
 
 // called is the name of the tool that an entry calls, as JSON.
 func called(e *agent.Entry) json.RawMessage {
@@ -98,15 +102,16 @@ func called(e *agent.Entry) json.RawMessage {
 	return name
 }
 
-// Weigh returns what a call of a round that is ready, since a record, would be called with, and why a person is asked
-// before because of a guard; nil where nobody is, also since it is not called.
-func Weigh(l *Loop, round int, path string, since uint64, arguments json.RawMessage) (args json.RawMessage, why *fault.Error) {
+// Weigh returns what a call of a round that is ready, since a record, would be called with, and which guard has a person
+// asked before, besides those that people have let it pass; nil where none does, also since it is not called.
+func Weigh(l *Loop, round int, path string, since uint64, arguments json.RawMessage, passed []int) (args json.RawMessage, no *plan.Refusal) {
 	c, err := readied(l, round, path, since, arguments)
 	if err != nil || c == nil || c.result != nil {
 		return arguments, nil
 	}
-	if no := c.refused(l, round, true); no != nil && no.Asks {
-		return c.args, no.Err
+	no = c.refused(l, round, func(no *plan.Refusal) bool { return no.Asks && slices.Contains(passed, no.Guard) })
+	if no != nil && no.Asks {
+		return c.args, no
 	}
 	return c.args, nil
 }
@@ -129,7 +134,7 @@ type Guarded struct {
 // is nothing to be asked: the call is not made, whatever a guard says.
 func (g *Guarded) OfCall(l *Loop, path string, since uint64, arguments json.RawMessage) (ok bool) {
 	c, err := readied(l, g.Round, path, since, arguments)
-	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {
+	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, asks) != nil {
 		return false
 	}
 	_, was := c.before()

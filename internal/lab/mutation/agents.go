@@ -452,6 +452,26 @@ var ofAgents = []mutant{
 		"machine/questions.go", "	if q.Guard != nil && (a.Value", "	if false && (a.Value", "./machine", "Scenarios/guards",
 	},
 	{
+		"agent-guard-first-asks", "of several guards that ask a person about a call the first does alone",
+		"machine/asking.go", "	case asksEachGuard(r, i):\n", "	case false:\n", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"agent-guard-edit-unseen", "what people have let pass goes on as another has changed it",
+		"machine/weighing.go", "		x.passed, x.arguments = nil, a.Arguments\n", "		x.arguments = a.Arguments\n", "./orchestrator", "EachGuardAsks",
+	},
+	{
+		"agent-guard-own-timeout", "a planner writes an approval that stands for no answer to a guard",
+		"machine/asking.go", "q != nil && q.guard > 0:", "q != nil && q.guard > 9:", "./orchestrator", "EachGuardAsks",
+	},
+	{
+		"agent-guard-one-digest", "an answer to one guard is one to the next",
+		"machine/asking.go", "	if x := r.weighings[c]; x != nil { // what", "	if x := r.weighings[c]; x != nil && false { // what", "./orchestrator", "EachGuardAsks",
+	},
+	{
+		"agent-guard-each-need", "an orchestrator that has the first guard ask alone goes on with a run in which each does",
+		"wire/needs.go", "		needs = append(needs, EachGuard)\n", "", "./orchestrator", "EachGuardAsks",
+	},
+	{
 		"agent-guard-void", "a call that is not made costs a call of each guard",
 		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator/agents", "AGuardIsAsked",
 	},
