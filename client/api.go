@@ -154,7 +154,7 @@ func cancelRun(ctx context.Context, c *Client, name subjects.Run, run string, ge
 
 // Amend changes the plan of a run that goes on. It returns once the amendment is in force, or, where the plan was submitted
 // for an approval, once a person is asked about the amendment too; asking twice is asking once. An amendment has at most
-// 256 KiB, a run at most 1,000 of them.
+// 256 KiB, a run at most 1,000 of them beside those that only close a plan.
 //
 // Errors: Conflict where the plan was amended meanwhile, whose details have the "revision" of now, and where somebody is
 // asked about it or about another amendment; Rejected where a person refused it, or nobody approved of it in time;

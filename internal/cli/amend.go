@@ -71,6 +71,8 @@ approve themselves. A change that was refused may be asked for again.`,
 		}),
 	}
 	f.flags(c)
+	// --output is what the plan returns here, so what is printed goes by another name, and by the letter that it has everywhere.
+	c.Flags().StringVarP(&a.flags.output, "format", "o", "text", "print `text|json` on standard output")
 	return c
 }
 
@@ -83,6 +85,7 @@ func (f *amendFlags) flags(c *cobra.Command) {
 	fs.StringVar(&f.output, "output", "", "`JSON` value, with references, that the plan returns from now on")
 	fs.StringSliceVar(&f.change.OutputSteps, "output-steps", nil, "`ids` of the steps whose results the plan returns from now on")
 	fs.BoolVar(&f.change.Close, "close", false, "an open plan is over with its steps")
+	fs.BoolVar(&f.change.KeepOpen, "keep-open", false, "an open plan waits for the next amendment anew, and nothing is changed")
 	fs.StringVar(&f.plan, "plan", "", "`file` with the whole plan as it should be")
 	fs.StringVar(&f.change.Scope, "scope", "", "`step` whose plan is meant (default: the plan of the run)")
 	fs.BoolVar(&f.change.Approved, "approved", false, "ask nobody, where the plan was submitted for an approval: for those who may approve")

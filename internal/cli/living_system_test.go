@@ -78,7 +78,8 @@ func TestFrontsShowLivingRuns(t *testing.T) {
 		require.Contains(t, shown, words)
 	}
 	h.answers("r", "q", "questions", "answer", "r", "q", "7")
-	h.does(`{"id":"bad","value":{"$calc":"$ref:q / 0"}}`, "amend", "r", "--add", "-", "--close")
+	require.Contains(t, h.does("", "amend", "r", "--keep-open", "-o", "json"), `"scope":"=","revision":1`, "a program reads it")
+	require.Contains(t, h.does(`{"id":"bad","value":{"$calc":"$ref:q / 0"}}`, "amend", "r", "--add", "-", "--close"), "revision 2")
 	h.said("", "get", "r", "--wait", "1m")
 
 	var doc outcome.Run
@@ -101,11 +102,11 @@ func TestFrontsShowLivingRuns(t *testing.T) {
 		require.JSONEq(t, `{"p":7,"l":2,"t":10,"q":7}`, string(doc.Outcome.Output))
 	}
 	ended("r")
-	require.Equal(t, 1, doc.Revision)
+	require.Equal(t, 2, doc.Revision)
 	require.Equal(t, "in", strings.TrimPrefix(doc.Steps[3].Steps[0].ID, "p/"))
 	require.Len(t, doc.Steps[4].Steps, 2, "iterations")
 	shown, _, _ = h.said("", "get", "r")
-	for _, words := range []string{"p/in", "l/=1", "t/x", "condition_failed", "not taken", "revision 1"} {
+	for _, words := range []string{"p/in", "l/=1", "t/x", "condition_failed", "not taken", "revision 2"} {
 		require.Contains(t, shown, words)
 	}
 	for step, words := range map[string]string{"no": "$ref:a.result > 3", "v": "6", "p": "7", "l": "2", "t": "10", "q": "answered by", "bad": "division by zero", "p/in": "7", "l/=0": "1"} {
