@@ -247,6 +247,18 @@ func whyRefused(x *outcome.Refused) string {
 	return why
 }
 
+// unasked reports whether the planner of a round of an agent will never be asked, such as where the budget was used up
+// before. Of a document without rounds that is not known.
+func unasked(agent *outcome.Step, round int) bool {
+	for i := range agent.Steps {
+		s := &agent.Steps[i]
+		if n, what, ok := Place(agent.ID, s.ID); ok && n == round && what == "" {
+			return s.Status.Terminal() && s.Status != outcome.StepSucceeded && s.Attempts == 0
+		}
+	}
+	return agent.Status.Terminal() && len(agent.Steps) > 0
+}
+
 // Said returns what people have said to an agent of a run's document, a line each: who, which round's planner is told, and what.
 func Said(doc *outcome.Run, agent string) (lines []string) {
 	for i := range doc.Steps {
@@ -261,7 +273,11 @@ func Said(doc *outcome.Run, agent string) (lines []string) {
 			case !w.Verified:
 				by += " (unverified)"
 			}
-			if w.Round != nil {
+			switch {
+			case w.Round == nil:
+			case unasked(&doc.Steps[i], *w.Round):
+				told = fmt.Sprintf("for round %d, whose planner was not asked", *w.Round)
+			default:
 				told = fmt.Sprintf("told in round %d", *w.Round)
 			}
 			said := "said"

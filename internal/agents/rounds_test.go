@@ -133,4 +133,14 @@ func TestWhatWasSaid(t *testing.T) {
 		`ann said, told in round 2: "With my dog."`, `ben (unverified) interrupted, no round has taken it: "Stop."`, "somebody said, no round has taken it: (too long to be shown)",
 	}, Said(doc, "a"))
 	require.Empty(t, Said(doc, "c"))
+
+	a := &doc.Steps[1]
+	a.Status, a.Steps = outcome.StepFailed, []outcome.Step{{ID: "a/=1/=plan", Status: outcome.StepSucceeded, Attempts: 1}}
+	require.Contains(t, Said(doc, "a")[0], "for round 2, whose planner was not asked", "its agent ended before")
+	a.Steps = append(a.Steps, outcome.Step{ID: "a/=2/=plan", Status: outcome.StepFailed})
+	require.Contains(t, Said(doc, "a")[0], "for round 2, whose planner was not asked", "it had no budget")
+	a.Steps[1].Attempts = 1
+	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it failed itself")
+	a.Status, a.Steps = outcome.StepRunning, a.Steps[:1]
+	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it is about to be asked")
 }
