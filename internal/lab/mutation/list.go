@@ -841,10 +841,6 @@ var mutants = append([]mutant{
 		"machine/amend.go", "a.Revision != x.sc.revision()+1 {", "a.Revision <= x.sc.revision() {", "./machine", "Scenarios",
 	},
 	{
-		"amend-passed-over", "who amends the plan as it is now passes over the same amendment, which was quicker",
-		"internal/cli/amend.go", "		now, tells := revisionNow(err)\n", "		now, tells := revisionNow(err)\n		revision = max(revision, now-1)\n", "./internal/cli", "SameAmendmentsAtOnce",
-	},
-	{
 		"stream-agent", "a streamed plan begins without its agent, which no amendment adds",
 		"client/stream.go", "			s.options.Whole = true // no amendment adds it", "			s.options.Whole = false // no amendment adds it", "./client", "AgentsOfStreams",
 	},
