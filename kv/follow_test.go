@@ -290,28 +290,3 @@ func TestFollowOnThreeReplicas(t *testing.T) {
 		require.EqualValues(t, last, r.atCaught)
 	}
 }
-
-// Some runs can be read by their names: all that lies there of them, then what comes, and nothing else.
-func TestFollowReadsRunsByTheirNames(t *testing.T) {
-	t.Parallel()
-	s := setup(t, kv.Config{})
-	a, b, none := subjects.NewRun("t", "a"), subjects.NewRun("t", "b"), subjects.NewRun("t", "none")
-	submit(t, s, subjects.NewRun("t", "other"), "{}")
-	first := submit(t, s, b, "b")
-	second := submit(t, s, a, "a")
-	r := newReader()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	_, err := s.Ledger.FollowRuns(ctx, 0, []subjects.Run{a, b, none}, r.each, r.caught, func(err error) { r.lost <- err })
-	require.NoError(t, err)
-	receive(t, r.caughtUp, "caughtUp")
-	require.Equal(t, 2, r.atCaught)
-	submit(t, s, subjects.NewRun("t", "another"), "{}")
-	third := submit(t, s, none, "none")
-	require.Eventually(t, func() bool { return r.count() == 3 }, 2*time.Minute, time.Millisecond)
-	require.Equal(t, []uint64{first, second, third}, r.seqs)
-	for _, bad := range []subjects.Run{{Tenant: "t", ID: ">"}, {}} {
-		_, err = s.Ledger.FollowRuns(ctx, 0, []subjects.Run{bad}, r.each, nil, nil)
-		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
-	}
-}

@@ -71,22 +71,6 @@ func (s *Ledger) Follow(ctx context.Context, shard int, partitions []int, each f
 	return following{c, s, shard}, nil
 }
 
-// FollowRuns is Follow for some runs of a ledger shard: all their records of any generation.
-func (s *Ledger) FollowRuns(ctx context.Context, shard int, runs []subjects.Run, each func(Entry), caughtUp func(last uint64), lost func(error)) (Following, error) {
-	var filters []string
-	for _, r := range runs {
-		if !r.Valid() || subjects.LedgerShard(r.Partition(), s.shards) != shard {
-			return nil, fault.New(fault.InvalidConfig, "'%s' is no run of ledger shard %d", r.Key(), shard)
-		}
-		filters = append(filters, subjects.RunFilter(r, s.shards))
-	}
-	c, err := s.newCursor(ctx, subjects.LedgerStream(shard), filters, each, caughtUp, lost)
-	if err != nil {
-		return nil, err
-	}
-	return following{c, s, shard}, nil
-}
-
 // Following is a cursor over partitions of a ledger shard. No method waits for a callback.
 type Following interface {
 	// Stop ends it.

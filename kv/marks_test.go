@@ -179,8 +179,6 @@ func TestMembersHearEachOthersMarks(t *testing.T) {
 	require.Eventually(t, func() bool { return len(b.Marks()) == 1 }, 2*time.Minute, 10*time.Millisecond)
 	require.Equal(t, marks, b.Marks())
 	require.Empty(t, a.Marks(), "nobody hears himself")
-	gone := time.Now()
 	a.Leave()
 	require.Eventually(t, func() bool { return len(b.Marks()) == 0 }, 2*time.Minute, 10*time.Millisecond)
-	require.Greater(t, time.Since(gone), 3*time.Second, "who takes over what it had goes by them")
 }

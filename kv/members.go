@@ -71,9 +71,8 @@ type Membership struct {
 	written  time.Time // when it was last renewed
 	news     chan memberNews
 	seen     map[string]*seenMember
-	past     map[string]*seenMember // those that are gone since a moment ago
-	complete bool                   // the first reading is over
-	needed   bool                   // and that of what runs need
+	complete bool // the first reading is over
+	needed   bool // and that of what runs need
 	told     []Member
 	looked   time.Time
 	pulse    pulse
@@ -87,7 +86,7 @@ type Membership struct {
 func (s *Members) Join(ctx context.Context, id string, changed func(members []Member)) (*Membership, error) {
 	m := &Membership{
 		s: s, id: id, subject: memberPrefix + id, changed: changed, own: Member{ID: id}, touch: make(chan struct{}, 1),
-		seen: map[string]*seenMember{}, past: map[string]*seenMember{}, news: make(chan memberNews, 64),
+		seen: map[string]*seenMember{}, news: make(chan memberNews, 64),
 	}
 	work, cancel := context.WithCancel(s.ctx)
 	err := m.listen(work)
@@ -154,8 +153,7 @@ func (m *Membership) Mark(marks []Mark) {
 	m.marks = marks
 }
 
-// Marks returns what the others last told, those included that are gone since a moment ago: who takes over what they had
-// goes by it.
+// Marks returns what the others last told.
 func (m *Membership) Marks() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -70,7 +70,7 @@ func TestAMemberThatConnectsAnewIsNotDead(t *testing.T) {
 		"gone":                   {pulseGone, pulseMissed, false},
 	} {
 		x := &seenMember{Member: Member{ID: "other"}, unheard: now.Add(-c.deaf), renewed: now.Add(-c.renewed)}
-		m := &Membership{seen: map[string]*seenMember{"other": x}, past: map[string]*seenMember{}}
+		m := &Membership{seen: map[string]*seenMember{"other": x}}
 		m.silent(x, now)
 		require.Equal(t, c.remains, m.seen["other"] != nil, name)
 	}

@@ -23,7 +23,6 @@ type seenMember struct {
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
 	unheard time.Time // since when nobody listens there; zero: somebody does
-	left    time.Time // when it was taken for gone
 }
 
 // memberNews is one thing that the watch or a pulse tells.
@@ -134,7 +133,7 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 	case n.complete:
 		m.complete = true
 	case n.gone, n.expired && (x == nil || !x.credible(now)):
-		m.part(n.id, now)
+		delete(m.seen, n.id)
 	case n.expired:
 	default:
 		said := wire.ParseMember(n.body)
@@ -166,20 +165,10 @@ func (m *Membership) expire() {
 		}
 		return
 	}
-	for id, x := range m.seen {
-		if id != m.id && now.Sub(x.renewed) > memberPatience && !x.credible(now) {
-			m.part(id, now)
-		}
-	}
+	maps.DeleteFunc(m.seen, func(id string, x *seenMember) bool {
+		return id != m.id && now.Sub(x.renewed) > memberPatience && !x.credible(now)
+	})
 	m.report()
-}
-
-// part takes a member for gone.
-func (m *Membership) part(id string, now time.Time) {
-	if x := m.seen[id]; x != nil {
-		m.past[id], x.left = x, now
-		delete(m.seen, id)
-	}
 }
 
 // report tells who is there, if anything of that has changed. The own id is among them from the start.
@@ -205,9 +194,6 @@ func (m *Membership) report() {
 	}
 }
 
-// marksKept is for how long the marks of a member are at hand that is gone.
-const marksKept = 10 * time.Second
-
 // heed keeps the others' marks at hand.
 func (m *Membership) heed() {
 	var all []Mark
@@ -215,11 +201,6 @@ func (m *Membership) heed() {
 		if id != m.id {
 			all = append(all, x.marks...)
 		}
-	}
-	now := time.Now()
-	maps.DeleteFunc(m.past, func(id string, x *seenMember) bool { return m.seen[id] != nil || now.Sub(x.left) > marksKept })
-	for _, x := range m.past {
-		all = append(all, x.marks...)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -296,7 +277,7 @@ func (m *Membership) silent(x *seenMember, now time.Time) {
 	case x.unheard.IsZero():
 		x.unheard = now
 	case now.Sub(x.unheard) >= pulseGone && now.Sub(x.renewed) >= pulseMissed:
-		m.part(x.ID, now)
+		delete(m.seen, x.ID)
 	}
 }
 

@@ -15,14 +15,9 @@ type cursor struct {
 	reading    kv.Following // nil until it has begun
 	caughtUp   bool
 	last       uint64 // sequence of the last record read
-	// ahead reads, before this one, the busy runs of its partitions, and goes on with them until this one has caught up; whole
-	// is this one, of that. It says nothing of what else there is.
-	ahead, whole *cursor
-	begun        bool      // it reads
-	latest       time.Time // when the last was stored that lay there
-	closed       []*run    // found in the replay, still to be opened
-	opening      int       // how many of them are being opened
-	next         func()    // opens more of them
+	closed     []*run // found in the replay, still to be opened
+	opening    int    // how many of them are being opened
+	next       func() // opens more of them
 }
 
 // partitionSet is a set of partitions.
@@ -74,28 +69,20 @@ func (c *cursor) stop() {
 	if c.reading != nil {
 		c.reading.Stop()
 	}
-	if c.ahead != nil {
-		c.ahead.stop()
-	}
 }
 
 // keep leaves what the loop still owns of the cursor's partitions to be read, and nothing else: what is delivered to
 // two owners costs the server and both of them.
 func (cs *cursors) keep(c *cursor) {
-	mine := cs.of(c)
+	mine := slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return cs.owned[p] != c })
 	switch {
+	case c.reading == nil:
 	case len(mine) == 0:
 		c.stop()
-	case c.reading == nil:
 	case len(mine) < len(c.partitions):
 		c.reading.Keep(mine)
 		c.partitions = mine
 	}
-}
-
-// of returns the partitions of a cursor that the loop still owns.
-func (cs *cursors) of(c *cursor) []int {
-	return slices.DeleteFunc(slices.Clone(c.partitions), func(p int) bool { return cs.owned[p] != c })
 }
 
 func (cs *cursors) count() (n int) {
@@ -115,18 +102,4 @@ func (cs *cursors) all() []*cursor {
 		}
 	}
 	return all
-}
-
-// quietFor is how much older than the latest that was read the last record of a run must be for it to be taken for one that
-// is over, or waits: then its history is looked for before anything else is done for it. After the death of an owner all
-// records are some seconds old.
-const quietFor = 2 * time.Second
-
-// quiet reports whether nothing was recorded of a run any more when the last of what was read was.
-func (c *cursor) quiet(r *run) bool {
-	last := r.submitted
-	if n := len(r.parked); n > 0 {
-		last = r.parked[n-1].Time
-	}
-	return c.latest.Sub(last) > quietFor
 }

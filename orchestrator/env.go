@@ -65,7 +65,6 @@ func (e *env) later(d time.Duration, do func()) {
 type storage interface {
 	Shards() int
 	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
-	FollowRuns(ctx context.Context, shard int, runs []subjects.Run, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
 	Read(ctx context.Context, subject string) (*kv.Entry, error)
 	Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error)
 	Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (kv.Decision, uint64, error)
@@ -151,8 +150,6 @@ type hearing interface {
 // runner runs jobs beside the loop.
 type runner interface {
 	add(do func(ctx context.Context))
-	// apart runs a job that waits for none of the others.
-	apart(do func(ctx context.Context))
 	// together lets a job wait until done was called n times, from anywhere.
 	together(n int) (done, wait func())
 	close(patience time.Duration)

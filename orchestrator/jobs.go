@@ -135,29 +135,6 @@ func (j *jobs) add(do func(context.Context)) {
 	}
 }
 
-// apart runs a job beside all others, whatever waits.
-func (j *jobs) apart(do func(context.Context)) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.closing && j.working == 0 {
-		return
-	}
-	j.working++
-	go func() {
-		do(j.ctx)
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.left()
-	}()
-}
-
-// left takes note that a goroutine ends. j.mu is held.
-func (j *jobs) left() {
-	if j.working--; j.closing && j.working == 0 {
-		close(j.gone)
-	}
-}
-
 func (j *jobs) work() {
 	for do := j.next(); do != nil; do = j.next() {
 		do(j.ctx)
@@ -173,7 +150,10 @@ func (j *jobs) next() (do func(context.Context)) {
 		j.more.Wait() // who calls it takes it off idle
 	}
 	if len(j.queue) == 0 || j.ctx.Err() != nil {
-		j.left()
+		j.working--
+		if j.closing && j.working == 0 {
+			close(j.gone)
+		}
 		return nil
 	}
 	do, j.queue[0] = j.queue[0], nil

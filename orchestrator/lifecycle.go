@@ -52,7 +52,6 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 		},
 		lastSeq: e.Seq, touched: lc.clock.Now(), timer: -1,
 	}
-	r.came = r.touched
 	lc.runs.add(r)
 	if wire.KindPlan.Newer(e.Header) {
 		lc.leaveAlone(r)
@@ -98,10 +97,7 @@ func (lc *lifecycle) forget(r *run) {
 // written there makes this one leave the run alone. Below "step." whoever hosts a tool may write, so nothing there
 // does.
 func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
-	if e.Seq <= r.lastSeq {
-		return // read before, ahead of the others of its partition or with them
-	}
-	r.lastSeq = e.Seq
+	r.lastSeq = max(r.lastSeq, e.Seq)
 	switch rec.Kind {
 	case subjects.ClaimKind, subjects.NoteKind, subjects.StrayRecord:
 		return // claims and notes are for workers and the sweep; they decide nothing
@@ -167,7 +163,7 @@ func (lc *lifecycle) open(r *run) {
 	r.phase = opening
 	id, generation, asked := r.id, r.generation, r.identity
 	isNew := r.isNew()
-	quiet := r.opener != nil && r.opener.quiet(r)
+	quiet := r.opener != nil && r.quiet(lc.times.of(r))
 	lc.job(func(ctx context.Context) {
 		var o opened
 		if start != nil {
@@ -281,6 +277,19 @@ func (lc *lifecycle) leftOpening(r *run) {
 	r.opener = nil
 	c.opening--
 	lc.post(c.next) // not here: other runs may be about to be forgotten
+}
+
+// quietFor is how long a run that is taken over must have had no record to be taken for one that is over: then its
+// history is looked for before anything else is done for it.
+const quietFor = 2 * time.Second
+
+// quiet reports whether nothing was recorded of a run lately.
+func (r *run) quiet(now time.Time) bool {
+	last := r.submitted
+	if n := len(r.parked); n > 0 {
+		last = r.parked[n-1].Time
+	}
+	return now.Sub(last) > quietFor
 }
 
 // sayLost tells the log, now and then, why plans wait.

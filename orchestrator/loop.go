@@ -131,22 +131,10 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 		}
 		return
 	}
-	ahead := from.whole != nil
-	if ahead {
-		from = from.whole
-	}
 	if p := rec.Run.Partition(); l.cursors.owned[p] != from {
 		return // lost since, or read again by a newer cursor
 	}
-	switch {
-	case !ahead:
-		from.last = e.Seq
-	case from.caughtUp:
-		return // all reads it, too
-	}
-	if !from.caughtUp && e.Time.After(from.latest) {
-		from.latest = e.Time
-	}
+	from.last = e.Seq
 	if rec.Kind == subjects.PlanKind {
 		l.lifecycle.submitted(rec.Run, e, from)
 		return

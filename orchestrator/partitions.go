@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
@@ -162,6 +161,33 @@ func (ps *partitions) lacking(needs string) {
 	ps.lacks = needs
 }
 
+// follow opens a cursor over partitions that are ours from now on.
+func (ps *partitions) follow(shard int, list []int) {
+	c := &cursor{shard: shard, partitions: list}
+	c.next = func() { ps.openNext(c) }
+	for _, p := range list {
+		ps.cursors.owned[p] = c
+	}
+	ps.job(func(ctx context.Context) {
+		reading, err := ps.store.Follow(ctx, shard, list,
+			func(e kv.Entry) { ps.mail.record(e, c) },
+			func(last uint64) { ps.post(func() { ps.caughtUp(c, last) }) },
+			func(err error) {
+				ps.log.Warn("the ledger's cursor was lost: reading again", "shard", shard, "error", err)
+				ps.post(func() { ps.restart(c) })
+			})
+		if err != nil {
+			ps.log.Error("can't read the ledger: trying again", "shard", shard, "error", err)
+			ps.later(followPause, func() { ps.restart(c) })
+			return
+		}
+		ps.post(func() {
+			c.reading = reading
+			ps.cursors.keep(c)
+		})
+	})
+}
+
 // drop forgets partitions and their runs. What is on its way lands all the same and does no harm.
 func (ps *partitions) drop(lost partitionSet) {
 	if lost == (partitionSet{}) {
@@ -207,6 +233,44 @@ func (ps *partitions) reread() {
 	}
 }
 
+// Taking over is reading the records of partitions and opening the runs that are found there. Among them are all that
+// finished within the grace, which may be thousands times those that go on. So the runs come in the order of their last
+// records, the latest first: what goes on has one of a moment ago. And only some are opened at a time, so that what the
+// first of them need done next isn't left waiting behind the last.
+
+// openWide is how many runs of a cursor are opened at a time.
+const openWide = 32
+
+// caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
+// what is.
+func (ps *partitions) caughtUp(c *cursor, last uint64) {
+	c.caughtUp, c.last = true, max(c.last, last)
+	for _, r := range ps.runs.byID {
+		if ps.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
+			c.closed = append(c.closed, r)
+		}
+	}
+	slices.SortFunc(c.closed, func(a, b *run) int { return cmp.Or(cmp.Compare(b.lastSeq, a.lastSeq), older(a, b)) })
+	ps.openNext(c)
+}
+
+// openNext opens as many runs as may be opened at a time. When none is left, the cursor's partitions are served.
+func (ps *partitions) openNext(c *cursor) {
+	for len(c.closed) > 0 && c.opening < openWide {
+		r := c.closed[0]
+		c.closed = c.closed[1:]
+		if r.phase == replaying {
+			c.opening++
+			r.opener = c
+			ps.lifecycle.open(r)
+		}
+	}
+	if c.opening == 0 {
+		c.closed = nil
+		ps.tellServed()
+	}
+}
+
 // tellServed tells which partitions this one is at work in, if that has changed.
 func (ps *partitions) tellServed() {
 	owned := ps.cursors.set()
@@ -236,150 +300,4 @@ func (cs *cursors) set() (owned partitionSet) {
 		owned[p] = c != nil
 	}
 	return owned
-}
-
-// Taking over is reading the records of partitions and opening the runs that are found there. Among them are all that
-// finished within the grace, which may be thousands times those that go on. So an owner tells with its marks which runs
-// are busy (Mark.Busy), and who comes after it reads those ahead of all others, by their names, and goes on with them while
-// it reads the rest. That is an order and nothing else: all is read in the end, from the beginning, and what was told may
-// be late, wrong, or of nobody. What is read ahead says nothing of what else there is: until all is read, nobody is
-// answered, no mark is told, and nothing is taken for gone but the records of what was read itself.
-//
-// Of what was read, the runs come in the order of their last records, the latest first: what goes on has one of a moment
-// ago. And only some are opened at a time, so that what the first of them need done next isn't left waiting behind the
-// last.
-
-// openWide is how many runs of a cursor are opened at a time, and quietWide how many where those are left that have been
-// quiet: to find out that thousands are over takes a request of each, which all else that is asked of the servers would
-// wait behind.
-const (
-	openWide  = 32
-	quietWide = 4
-)
-
-// follow opens a cursor over partitions that are ours from now on.
-func (ps *partitions) follow(shard int, list []int) {
-	c := &cursor{shard: shard, partitions: list}
-	c.next = func() { ps.openNext(c) }
-	for _, p := range list {
-		ps.cursors.owned[p] = c
-	}
-	if busy := busyIn(shard, list, ps.reaper.marks()); len(busy) > 0 {
-		c.ahead = &cursor{shard: shard, whole: c}
-		ps.read(c.ahead, c, func(uint64) { ps.open(c) }, func(ctx context.Context, t taking) (kv.Following, error) {
-			return ps.store.FollowRuns(ctx, shard, busy, t.each, t.caughtUp, t.lost)
-		})
-		return
-	}
-	ps.followAll(c)
-}
-
-// followAll lets a cursor begin with what lies in its partitions.
-func (ps *partitions) followAll(c *cursor) {
-	mine := ps.cursors.of(c)
-	if c.begun || len(mine) == 0 {
-		return
-	}
-	c.begun, c.partitions = true, mine
-	ps.read(c, c, func(last uint64) { ps.caughtUp(c, last) }, func(ctx context.Context, t taking) (kv.Following, error) {
-		return ps.store.Follow(ctx, c.shard, mine, t.each, t.caughtUp, t.lost)
-	})
-}
-
-// taking is who takes what is read.
-type taking struct {
-	each     func(kv.Entry)
-	caughtUp func(last uint64)
-	lost     func(error)
-}
-
-// read begins to read with a cursor, for one that may be another. It waits for none of the jobs by which runs are opened.
-func (ps *partitions) read(c, of *cursor, caughtUp func(uint64), follow func(context.Context, taking) (kv.Following, error)) {
-	t := taking{
-		each:     func(e kv.Entry) { ps.mail.record(e, c) },
-		caughtUp: func(last uint64) { ps.post(func() { caughtUp(last) }) },
-		lost: func(err error) {
-			ps.log.Warn("the ledger's cursor was lost: reading again", "shard", c.shard, "error", err)
-			ps.post(func() { ps.restart(of) })
-		},
-	}
-	ps.jobs.apart(func(ctx context.Context) {
-		reading, err := follow(ctx, t)
-		switch {
-		case err == nil:
-			ps.post(func() {
-				c.reading = reading
-				if c != of && of.ahead != c { // all was read meanwhile
-					c.stop()
-				}
-				ps.cursors.keep(of)
-			})
-		case c != of:
-			ps.post(func() { ps.followAll(of) })
-		default:
-			ps.log.Error("can't read the ledger: trying again", "shard", c.shard, "error", err)
-			ps.later(followPause, func() { ps.restart(of) })
-		}
-	})
-}
-
-// busyAtMost is how many runs are read ahead of the others.
-const busyAtMost = 2 * busiest
-
-// busyIn returns the runs in some partitions of a shard that others told of as busy.
-func busyIn(shard int, list []int, marks []kv.Mark) (busy []subjects.Run) {
-	for _, m := range marks {
-		for _, key := range m.Busy {
-			tenant, id, _ := strings.Cut(key, ".")
-			r := subjects.Run{Tenant: tenant, ID: id}
-			if m.Shard == shard && len(busy) < busyAtMost && r.Valid() && slices.Contains(list, r.Partition()) && !slices.Contains(busy, r) {
-				busy = append(busy, r)
-			}
-		}
-	}
-	return busy
-}
-
-// caughtUp ends the replay of what was there: the runs found so far are opened, and what should be out is compared with
-// what is.
-func (ps *partitions) caughtUp(c *cursor, last uint64) {
-	c.caughtUp, c.last = true, max(c.last, last)
-	if c.ahead != nil {
-		c.ahead.stop()
-		c.ahead = nil
-	}
-	ps.open(c)
-}
-
-// open opens the runs of a cursor that were found.
-func (ps *partitions) open(c *cursor) {
-	for _, r := range ps.runs.byID {
-		if ps.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
-			c.closed = append(c.closed, r)
-		}
-	}
-	slices.SortFunc(c.closed, func(a, b *run) int { return cmp.Or(cmp.Compare(b.lastSeq, a.lastSeq), older(a, b)) })
-	ps.openNext(c)
-}
-
-// openNext opens as many runs as may be opened at a time. When none is left of those that were read ahead, the rest is read,
-// and when none is left of that, the cursor's partitions are served.
-func (ps *partitions) openNext(c *cursor) {
-	for len(c.closed) > 0 && c.opening < openWide {
-		r := c.closed[0]
-		if c.opening >= quietWide && c.quiet(r) {
-			return
-		}
-		c.closed = c.closed[1:]
-		if r.phase == replaying {
-			c.opening++
-			r.opener = c
-			ps.lifecycle.open(r)
-		}
-	}
-	if c.opening == 0 {
-		c.closed = nil
-		ps.followAll(c)
-		ps.tellServed()
-	}
 }

@@ -59,11 +59,8 @@ func (rp *reaper) purge(now time.Time) {
 	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs
 	// to know whether another did, and all make no more requests than one.
 	others := rp.others + rp.siblings
-	if rp.ticks++; others+len(rp.over) > 0 {
-		own := rp.tell(now)
-		if rp.ticks%min(1+others, purgeTurns) == 0 && len(rp.over) > 0 {
-			rp.purgeTogether(own)
-		}
+	if rp.ticks++; rp.ticks%min(1+others, purgeTurns) == 0 && others+len(rp.over) > 0 {
+		rp.purgeTogether()
 	}
 	rp.release(now)
 	rp.purgeOrphans()
@@ -88,16 +85,14 @@ func (rp *reaper) age(now time.Time) {
 	})
 }
 
-// tell tells the others how far the own runs are over, and where what is busy begins.
-func (rp *reaper) tell(now time.Time) []kv.Mark {
+// purgeTogether tells how far the own runs are over, and removes all that lies below everybody's marks.
+func (rp *reaper) purgeTogether() {
 	rp.advance()
-	own := rp.ownMarks(now)
+	own := rp.ownMarks()
 	rp.mark(own)
-	return own
-}
-
-// purgeTogether removes all that lies below everybody's marks.
-func (rp *reaper) purgeTogether(own []kv.Mark) {
+	if len(rp.over) == 0 {
+		return
+	}
 	all := slices.Concat(own, rp.marks())
 	for shard := range rp.store.Shards() {
 		if life, upTo, whole := rp.wholeShard(shard, all); whole {
@@ -214,45 +209,21 @@ func (rp *reaper) lowest() *[subjects.Partitions]uint64 {
 	return &low
 }
 
-// busiest is how many runs a process tells of that are busy, and busyKeys how long their keys may be together.
-const (
-	busiest  = 64
-	busyKeys = 4 << 10
-)
-
 // ownMarks returns a mark for each shard with partitions of ours, and for each of its lives where cursors have read
-// several. They tell of the runs that are busy, the oldest first: those have the most to go on with.
-func (rp *reaper) ownMarks(now time.Time) (all []kv.Mark) {
-	of := func(p int) *kv.Mark {
-		shard, life := subjects.LedgerShard(p, rp.store.Shards()), rp.cursors.owned[p].reading.Life()
-		i := slices.IndexFunc(all, func(m kv.Mark) bool { return m.Shard == shard && m.Life == life })
-		if i < 0 {
-			i = len(all)
-			all = append(all, kv.Mark{Shard: shard, Life: life})
-		}
-		return &all[i]
-	}
-	var busy []*run
+// several.
+func (rp *reaper) ownMarks() (all []kv.Mark) {
 	for p, below := range rp.lowest() {
 		if below == 0 {
 			continue
 		}
-		m := of(p)
-		m.Partitions |= 1 << p
-		if m.Below == 0 || below < m.Below {
-			m.Below = below
+		shard, life := subjects.LedgerShard(p, rp.store.Shards()), rp.cursors.owned[p].reading.Life()
+		i := slices.IndexFunc(all, func(m kv.Mark) bool { return m.Shard == shard && m.Life == life })
+		if i < 0 {
+			i = len(all)
+			all = append(all, kv.Mark{Shard: shard, Life: life, Below: below})
 		}
-		busy = append(busy, rp.runs.oldest[p].busy(now, busiest)...)
-	}
-	slices.SortFunc(busy, older)
-	room := busyKeys / (1 + rp.siblings)
-	for _, r := range busy[:min(len(busy), busiest/(1+rp.siblings))] {
-		key := r.id.Key()
-		if room -= len(key); room < 0 {
-			break
-		}
-		m := of(r.id.Partition())
-		m.Busy = append(m.Busy, key)
+		all[i].Partitions |= 1 << p
+		all[i].Below = min(all[i].Below, below)
 	}
 	return all
 }

@@ -55,7 +55,6 @@ type run struct {
 
 	time    kv.ServerTime
 	lastSeq uint64        // of its last record
-	came    time.Time     // when this process read its plan
 	touched time.Time     // when the last record came, for the sweep
 	timer   int           // position in the heap of timers, -1 for none
 	wake    time.Duration // by the monotonic clock
@@ -488,69 +487,30 @@ func (r *run) path(step int) string {
 }
 
 // oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however
-// many there are. That is the order in which they come, for it is the ledger's, but that some are read ahead of the
-// others; and before it is read again drop forgets them.
+// many there are. That is the order in which they come, for it is the ledger's, and before it is read again drop
+// forgets them.
 type oldest struct {
 	runs []*run // also some that are over or forgotten
 	kept int    // how many they were when those were last taken out
-	// under are those of them whose documents do not stand yet, kept likewise.
-	under     []*run
-	underKept int
 }
 
-func (o *oldest) add(r *run) {
-	o.runs, o.under = inOrder(o.runs, r), inOrder(o.under, r)
-}
-
-// inOrder adds a run to others that are in the order of their plans.
-func inOrder(runs []*run, r *run) []*run {
-	if n := len(runs); n == 0 || runs[n-1].generation < r.generation {
-		return append(runs, r)
-	}
-	at, _ := slices.BinarySearchFunc(runs, r, func(a, b *run) int { return cmp.Compare(a.generation, b.generation) })
-	return slices.Insert(runs, at, r)
-}
-
-// without takes out those that are gone, now and then, and always those before all others.
-func without(runs []*run, kept *int, gone func(*run) bool) []*run {
-	if len(runs) > 2**kept { // there may be many behind one that goes on
-		runs = slices.DeleteFunc(runs, gone)
-		*kept = len(runs)
-	}
-	for len(runs) > 0 && gone(runs[0]) {
-		runs[0] = nil
-		runs = runs[1:]
-	}
-	return runs
-}
+func (o *oldest) add(r *run) { o.runs = append(o.runs, r) }
 
 // first returns the sequence of the first plan whose run is not over, if there is one.
 func (o *oldest) first() (seq uint64, ok bool) {
-	o.runs = without(o.runs, &o.kept, func(r *run) bool { return r.over || r.phase == forgotten })
+	gone := func(r *run) bool { return r.over || r.phase == forgotten }
+	if len(o.runs) > 2*o.kept { // there may be many behind one that goes on
+		o.runs = slices.DeleteFunc(o.runs, gone)
+		o.kept = len(o.runs)
+	}
+	for len(o.runs) > 0 && gone(o.runs[0]) {
+		o.runs[0] = nil
+		o.runs = o.runs[1:]
+	}
 	if len(o.runs) == 0 {
 		return 0, false
 	}
 	return o.runs[0].generation, true
-}
-
-// A run counts as busy whose last record came less than busyFor ago, and whose plan was stored more than newFor ago: one
-// that is newer is over before anybody can read of it.
-const (
-	busyFor = 10 * time.Second
-	newFor  = time.Second
-)
-
-// busy returns the first runs, no more than most, that have no document yet and had a record lately.
-func (o *oldest) busy(now time.Time, most int) (runs []*run) {
-	o.under = without(o.under, &o.underKept, func(r *run) bool { return r.phase == finished || r.phase == forgotten })
-	for _, r := range o.under {
-		if r.phase == running && now.Sub(r.touched) < busyFor && now.Sub(r.came) >= newFor {
-			if runs = append(runs, r); len(runs) == most {
-				break
-			}
-		}
-	}
-	return runs
 }
 
 // A plan whose id was used before, and whose first run is purged, is answered from the history. To find that out costs

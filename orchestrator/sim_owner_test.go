@@ -264,7 +264,6 @@ func (m simMember) Stored() (time.Time, time.Duration) {
 
 // hearMarks lets everybody know of marks some time later, and for ever: they are true for ever, also those of the dead.
 func (w *world) hearMarks(marks []kv.Mark) {
-	w.mislead(marks)
 	w.at(w.latency()+w.upTo(time.Second), func() {
 		w.marks = append(w.marks, marks...)
 		if n := len(w.marks); n > 100 {
@@ -350,10 +349,6 @@ func (j *simJobs) add(do func(context.Context)) {
 			}
 		})
 	})
-}
-
-func (j *simJobs) apart(do func(context.Context)) {
-	j.p.after(j.p.w.upTo(100*time.Microsecond), func() { j.p.spawn(func() { do(j.ctx) }) })
 }
 
 func (j *simJobs) together(n int) (done, wait func()) {

@@ -168,19 +168,13 @@ func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(err
 }
 
 func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
-	return s.follow(shard, func(c *simCursor) {
-		if len(partitions) < subjects.Partitions/len(s.w.shards) {
-			c.filter(partitions)
-		}
-	}, each, caughtUp, lost)
-}
-
-func (s *simStore) follow(shard int, filter func(*simCursor), each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
 	var c *simCursor
 	err := s.do("follow", func() {
 		st := s.w.ledger(shard)
 		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
-		filter(c)
+		if len(partitions) < subjects.Partitions/len(s.w.shards) {
+			c.filter(partitions)
+		}
 		st.cursors = append(st.cursors, c)
 		c.kick()
 	})
@@ -191,30 +185,6 @@ func (s *simStore) follow(shard int, filter func(*simCursor), each func(kv.Entry
 		return nil, err
 	}
 	return simFollowing{c}, nil
-}
-
-// FollowRuns reads some runs ahead of all others.
-func (s *simStore) FollowRuns(_ context.Context, shard int, runs []subjects.Run, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
-	s.w.stats["busy runs were read ahead of the others"]++
-	return s.follow(shard, func(c *simCursor) {
-		for _, r := range runs {
-			c.filters = append(c.filters, strings.TrimSuffix(subjects.RunFilter(r, len(s.w.shards)), ">"))
-		}
-	}, each, caughtUp, lost)
-}
-
-// mislead makes up, in some worlds, which runs are busy: it says what to read first, and nothing else may rest on it.
-func (w *world) mislead(marks []kv.Mark) {
-	for i := range marks {
-		if w.knobs.misled {
-			marks[i].Busy = nil
-			for n := range 4 {
-				if w.chance(2) {
-					marks[i].Busy = append(marks[i].Busy, subjects.NewRun("t", "r"+strconv.Itoa(n)).Key())
-				}
-			}
-		}
-	}
 }
 
 func (s *simStore) Read(_ context.Context, subject string) (*kv.Entry, error) {

@@ -31,9 +31,6 @@ type Mark struct {
 	Life       string // of the ledger shard: since its server started, or in a cluster its leader was elected
 	Partitions uint64 // a bit for each
 	Below      uint64 // sequence of the first record that the mark says nothing about
-	// Busy are some of the runs there that go on and had a record lately, by their keys (subjects.Run.Key): whoever takes
-	// the partitions over best reads these first. It says that and nothing else.
-	Busy []string
 }
 
 // servesAll is what a member is taken to serve that does not tell, since it is older than that.
@@ -51,18 +48,17 @@ type memberBody struct {
 }
 
 type markBody struct {
-	Shard      int      `json:"shard"`
-	Life       string   `json:"life"`
-	Partitions string   `json:"partitions"`
-	Below      uint64   `json:"below"`
-	Busy       []string `json:"busy,omitempty"`
+	Shard      int    `json:"shard"`
+	Life       string `json:"life"`
+	Partitions string `json:"partitions"`
+	Below      uint64 `json:"below"`
 }
 
 // Body writes what a member says. Its headers are Versioned, with the time to live that the store adds.
 func (m Member) Body() []byte {
 	b := memberBody{Serves: strconv.FormatUint(m.Serves, 16), Leaving: m.Leaving, Pulse: m.Pulse, Tenants: m.Tenants, Knows: m.Knows, Version: m.Version}
 	for _, x := range m.Marks {
-		b.Marks = append(b.Marks, markBody{x.Shard, x.Life, strconv.FormatUint(x.Partitions, 16), x.Below, x.Busy})
+		b.Marks = append(b.Marks, markBody{x.Shard, x.Life, strconv.FormatUint(x.Partitions, 16), x.Below})
 	}
 	body, _ := json.Marshal(b) // strings and numbers: it can't fail
 	return body
@@ -79,7 +75,7 @@ func ParseMember(body []byte) Member {
 	}
 	for _, x := range b.Marks {
 		if set, err := strconv.ParseUint(x.Partitions, 16, 64); err == nil {
-			m.Marks = append(m.Marks, Mark{x.Shard, x.Life, set, x.Below, x.Busy})
+			m.Marks = append(m.Marks, Mark{x.Shard, x.Life, set, x.Below})
 		}
 	}
 	return m
