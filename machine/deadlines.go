@@ -6,6 +6,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 )
 
 // Deadline returns the earliest of the deadlines of the run, of a call and of the composites above it, and whether the
@@ -26,6 +27,26 @@ func (r *Run) Deadline(c Call) (time.Time, bool) {
 		}
 		c = sc.of
 	}
+}
+
+// timesEach reports whether each item of a for_each step has the step's time from where it begins, since it may begin later
+// than the step: it may wait for a person, a guard, or room.
+func timesEach(r *Run, i int) bool {
+	step := r.calls[i].Step
+	s := r.stepOf(step)
+	switch {
+	case s.ForEach == nil || s.Repeat != nil:
+		return false
+	case r.asksEach(step), s.Plan == nil && r.scopeOf(step).bounded() != nil:
+		return true
+	}
+	sc := plannedIn(r, step)
+	if sc == nil {
+		return false
+	}
+	of, _ := guardsOf(r, sc)
+	_, _, asks := of.Tool(plan.OnCall, 0)
+	return asks || of.Asks(plan.OnCall)
 }
 
 // StartBy returns the time after which the attempt of a call that is out may not begin any more; zero for never.

@@ -30,11 +30,18 @@ func (in input) shown() json.RawMessage {
 // guardedBy returns the scope of the round in which the planner of an agent with guards makes a call; nil where none does:
 // the steps of a template are not its planner's.
 func guardedBy(r *Run, i int) *scope {
+	if s := r.stepOf(i); s.Repeat != nil || s.ForEach != nil && r.calls[i].Item == 0 {
+		return nil
+	}
+	return plannedIn(r, i)
+}
+
+// plannedIn is guardedBy, but for what its calls are within a step: items, or iterations.
+func plannedIn(r *Run, i int) *scope {
 	if r.scopes == nil || len(r.scopes.agents) == 0 {
 		return nil
 	}
-	s := r.stepOf(i)
-	if s.Tool == "" || s.Ask || s.Repeat != nil || s.ForEach != nil && r.calls[i].Item == 0 {
+	if s := r.stepOf(i); s.Tool == "" || s.Ask {
 		return nil
 	}
 	sc := r.scopeOf(i)

@@ -404,7 +404,7 @@ func (r *Run) launch(i int, at time.Time, out *Effects) {
 	if from := r.scopeOf(i).from; from > s.ready {
 		s.at, due = from, from.time()
 	}
-	if t := r.stepOf(i).Timeout; t > 0 && (s.Item > 0) == r.asksEach(s.Step) {
+	if t := r.stepOf(i).Timeout; t > 0 && (s.Item > 0) == timesEach(r, i) {
 		by := due.Add(t)
 		s.deadline = instantOf(by)
 		r.deadlines.add(deadline{at: by, call: i})

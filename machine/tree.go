@@ -325,8 +325,7 @@ func (t *tree) weighs(i int) bool {
 	return a != "" && a != tool.AlwaysApprove
 }
 
-// asksEach reports whether each item of a for_each step may wait for a person by itself. Then each has the step's time
-// from where it begins.
+// asksEach reports whether each item of a for_each step may wait for a person by itself, as its plan or its tool says.
 func (t *tree) asksEach(step int) bool {
 	p := t.stepOf(step)
 	if p.ForEach == nil || p.Repeat != nil || p.Approval != nil && p.Approval.All {

@@ -472,6 +472,14 @@ var ofAgents = []mutant{
 		"wire/needs.go", "		needs = append(needs, EachGuard)\n", "", "./orchestrator", "EachGuardAsks",
 	},
 	{
+		"list-timeout-in-room", "the timeout of a list passes while its items wait for room",
+		"machine/deadlines.go", ", s.Plan == nil && r.scopeOf(step).bounded() != nil:", ":", "./machine", "Scenarios/concurrency",
+	},
+	{
+		"list-timeout-guarded", "the timeout of a list passes while its items wait for guards",
+		"machine/deadlines.go", "	return asks || of.Asks(plan.OnCall)\n", "	return asks && false\n", "./machine", "Scenarios/guards",
+	},
+	{
 		"agent-guard-void", "a call that is not made costs a call of each guard",
 		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator/agents", "AGuardIsAsked",
 	},
