@@ -365,7 +365,7 @@ func (dr *driver) fetchRound(r *run, e entry, blob *outcome.Handle) {
 				dr.evaluator.over(r)
 				return
 			case err != nil:
-				dr.log.Error("a round of an agent can't be read: it counts as an answer of no use", "tenant", r.id.Tenant, "run", r.id.Plain(), "round", e.rec.Step, "error", err)
+				dr.log.Error("a round of an agent can't be read: it counts as an answer of no use", "tenant", r.id.Tenant, "run", r.id.Plain(), "scope", e.rec.Step, "error", err)
 			}
 			e.Header, e.Data = wire.Versioned(), body
 			r.parked = append([]entry{e}, r.parked...)

@@ -120,6 +120,9 @@ func (w *world) submitAgents() {
 		w.submit(subjects.NewRun("t", "agent"), body, nil)
 		w.saysTo(subjects.NewRun("t", "agent"), 0)
 		w.amendsRounds(subjects.NewRun("t", "agent"), 0)
+		if w.chance(4) {
+			w.at(50*time.Millisecond+w.upTo(time.Second), func() { w.stopAndRetry(subjects.NewRun("t", "agent"), body) })
+		}
 	})
 }
 
@@ -379,6 +382,30 @@ func (t *truths) roundRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 	t.w.stats["a round was decided"]++
 }
 
+// checkRoundsAgain: what a run takes over of the rounds of the one that it tries again is sent to nobody, and the answer of the
+// first round, before which there is nothing, is always taken.
+func (t *truths) checkRoundsAgain(x *truth, doc *outcome.Run) {
+	if x.start.Reuse == nil || len(x.start.Reuse.Rounds) == 0 {
+		return
+	}
+	t.w.stats["an agent tried again from where it ended"]++
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		_, has := x.start.Reuse.Rounds[st.ID]
+		switch {
+		case !has:
+		case st.Reused && len(x.out[st.ID]) > 0:
+			t.w.violate("I7", "%s of %s was taken over, and sent: %v", st.ID, x.id.ID, x.out[st.ID])
+		case st.Reused:
+			t.w.stats["a call in a round taken over"]++
+		case !st.Ready.IsZero():
+			t.w.stats["a call in a round made again"]++
+			if strings.HasSuffix(st.ID, "/=0/=plan") && strings.Count(st.ID, "/") == 2 && st.Status == outcome.StepSucceeded && !x.swayed() {
+				t.w.violate("I7", "the planner of %s was asked again: %v", st.ID, x.out[st.ID])
+			}
+		}
+	})
+}
+
 // checkAgent: all is over, and where nothing but the tools had a say the agent came to what its script says.
 func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	eachStep(doc.Steps, func(st *outcome.Step) {
@@ -390,6 +417,7 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 	t.checkReplanned(x, doc)
 	t.checkGuarded(x, doc)
 	t.checkAmendedRounds(x, doc)
+	t.checkRoundsAgain(x, doc)
 	if x.swayed() || x.reused || x.words.cut || x.rounds.refused {
 		return
 	}

@@ -280,6 +280,14 @@ var simFaults = []struct {
 		}
 		return true
 	}},
+	{"an agent is stopped, and tried again", func(w *world) bool {
+		x := w.anyRun()
+		if x == nil || !x.agent || x.amendments != nil || w.truths.history[x.id] != nil || len(w.truths.order) > 6 {
+			return false
+		}
+		w.stopAndRetry(x.id, x.body)
+		return true
+	}},
 	{"a finished run is tried again", func(w *world) bool {
 		x := w.anyRun()
 		if x == nil || w.truths.history[x.id] == nil || len(w.truths.order) > 6 || x.amendments != nil {
@@ -288,6 +296,23 @@ var simFaults = []struct {
 		w.submit(subjects.NewRun("t", fmt.Sprintf("again%d", w.number)), x.body, nats.Header{subjects.HeaderRetryOf: {x.id.Plain()}})
 		return true
 	}},
+}
+
+// stopAndRetry cancels a run, and tries it again as soon as it is over.
+func (w *world) stopAndRetry(id subjects.Run, body []byte) {
+	for _, o := range w.owners {
+		if !o.dead {
+			o.cancel(id)
+		}
+	}
+	again := subjects.NewRun("t", fmt.Sprintf("stopped%d", w.number))
+	for n := range 4 { // the same again, as whoever has no answer does
+		w.at(time.Duration(n)*time.Second+w.upTo(time.Second), func() {
+			if w.truths.history[id] != nil {
+				w.submit(again, body, nats.Header{subjects.HeaderRetryOf: {id.Plain()}})
+			}
+		})
+	}
 }
 
 // sleep lets an orchestrator stand still. The others take it for dead after a while.

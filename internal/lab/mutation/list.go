@@ -605,7 +605,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"ask-timeout-approves", "no answer in time stands for the approval that a contract asks for",
-		"machine/asking.go", "	case r.Contract(c.Step).Approval != \"\":\n		return Reject", "	case false:\n		return Reject", "./machine", "Scenarios",
+		"machine/asking.go", "	case r.Contract(c.Step).Approval != \"\", q != nil && q.guard > 0:\n", "	case q != nil && q.guard > 0:\n", "./machine", "Scenarios",
 	},
 	{
 		"ask-error-is-no", "a contract's condition that can't be decided asks nobody",
