@@ -393,7 +393,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-calls", "a call is made that a guard does not let pass",
-		"orchestrator/agents/decide.go", "	if no := c.refused(l, round, false); no != nil {\n", "	if no := c.refused(l, round, false); no != nil && false {\n", "./orchestrator", "GuardsOfAnAgent",
+		"orchestrator/agents/decide.go", "	if no := c.refused(l, round, asks); no != nil {\n", "	if no := c.refused(l, round, asks); no != nil && false {\n", "./orchestrator", "GuardsOfAnAgent",
 	},
 	{
 		"agent-guard-composites", "an agent below is begun that a guard does not let pass",
@@ -481,7 +481,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-void", "a call that is not made costs a call of each guard",
-		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, false) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator/agents", "AGuardIsAsked",
+		"orchestrator/agents/ready.go", "	if err != nil || c == nil || c.result != nil || c.refused(l, g.Round, asks) != nil {\n		return false\n", "	if err != nil || c == nil {\n		return false\n", "./orchestrator/agents", "AGuardIsAsked",
 	},
 	{
 		"agent-guard-frozen", "the guards of an agent below are not frozen with the run",

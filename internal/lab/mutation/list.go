@@ -609,7 +609,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"ask-error-is-no", "a contract's condition that can't be decided asks nobody",
-		"machine/taking.go", "			if t.Holds || t.Error != nil {", "			if t.Holds {", "./machine", "Scenarios",
+		"machine/weighing.go", "	if !t.Holds && t.Error == nil {", "	if !t.Holds {", "./machine", "Scenarios",
 	},
 	{
 		"ask-deadline-early", "the items of a step have the time of their step, asked or not",
