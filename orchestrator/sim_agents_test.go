@@ -40,10 +40,10 @@ func (w *world) withAgents() bool {
 
 // inlineRounds is how many bytes the record of a round has before it lies in a blob.
 func (w *world) inlineRounds() int {
-	switch w.bug {
-	case roundsWithoutBlobs:
+	if w.bug == roundsWithoutBlobs {
 		return 0
-	case otherRounds:
+	}
+	if w.bug == otherRounds {
 		return wire.InlineLimit
 	}
 	return []int{wire.InlineLimit, 0, 700}[w.seed%3]

@@ -30,11 +30,10 @@ func (w *world) simContext() string {
 
 // simSummaries are the requests of an agent's planner, and the summaries in them.
 type simSummaries struct {
-	beginning []byte          // of the planner's last request, up to the end of its rounds
-	round     int             // whose
-	upTo      int             // the last round that a summary was asked for
-	said      map[int]string  // by the round before whose planner was asked; those that a record has
-	told      map[string]bool // words that some request has had
+	beginning []byte         // of the planner's last request, up to the end of its rounds
+	round     int            // whose
+	upTo      int            // the last round that a summary was asked for
+	said      map[int]string // by the round before whose planner was asked; those that a record has
 }
 
 // beginningOf is what a request begins with, up to the end of its rounds.
