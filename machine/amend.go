@@ -54,12 +54,15 @@ type Amendment struct {
 	placed bool // there are calls for what is added,
 	first  int  // from here on
 	ids    []string
-	below  []int32      // of what is written again: call.below of what it is not now, the step before or the one after
-	read   *reading     // what it came to when it was read last
-	asked  *Question    // what a person is asked about it, or was; nil for nothing
-	stale  *fault.Error // why it does nothing; nil where it is in force, or waits for a person
-	steps  int          // that its scope had then
-	at     time.Time    // of its record
+
+	readings []*reading // what it came to when it was read, for each plan of its scope
+	read     *reading   // the last of that,
+	inForce  *reading   // and the one that was in force last
+
+	asked *Question    // what a person is asked about it, or was; nil for nothing
+	stale *fault.Error // why it does nothing; nil where it is in force, or waits for a person
+	steps int          // that its scope had then
+	at    time.Time    // of its record
 }
 
 // Admitted is what was decided of the steps that an amendment adds to a round of an agent, when they were admitted.

@@ -11,12 +11,14 @@ import (
 	"github.com/stepjet/stepjet/tool"
 )
 
-// reading is an amendment as read for a plan. It is read once, unless its scope comes to another plan when the state is
-// computed anew.
+// reading is an amendment as read for a plan, behind so many steps. All of them are kept: while a state is computed anew an
+// amendment may be read where it does not count yet, and again where it does. Were it read anew each time, what it adds would
+// be entered in other places each time, and all that is asked for of those would be asked for without end.
 type reading struct {
 	base    *plan.Plan
 	offset  int
 	amended *plan.Amended
+	below   []int32 // of what is written again: call.below of what it is not now, the step before or the one after
 }
 
 // amending is the amendment of a scope.
@@ -28,10 +30,11 @@ type amending struct {
 
 // giveBack lets the steps have their places that were written again.
 func (x *amending) giveBack() {
-	for k, n := range x.a.read.amended.Added {
-		if n < len(x.a.read.base.Steps) {
+	r := x.a.inForce
+	for k, n := range r.amended.Added {
+		if n < len(r.base.Steps) {
 			at := &x.calls[x.sc.at(n)].below
-			*at, x.a.below[k] = x.a.below[k], *at
+			*at, r.below[k] = r.below[k], *at
 		}
 	}
 }
@@ -116,7 +119,8 @@ func (x *amending) inForce() (*plan.Amended, *fault.Error) {
 // read returns the plan of the scope with what the amendment adds.
 func (x *amending) read() (*plan.Amended, *fault.Error) {
 	sc, a, offset := x.sc, x.a, len(x.contracts)
-	if a.read == nil || a.read.base != sc.plan || a.read.offset != offset {
+	k := slices.IndexFunc(a.readings, func(r *reading) bool { return r.base == sc.plan && r.offset == offset })
+	if k < 0 {
 		addition := x.addition()
 		addition.Templates = x.templates()
 		added, report := sc.plan.Amend(addition, nil)
@@ -128,8 +132,10 @@ func (x *amending) read() (*plan.Amended, *fault.Error) {
 		for i := 0; how != nil && i < len(added.Added); i++ {
 			how.Name(&added.Plan.Steps[added.Added[i]])
 		}
-		a.read, a.below = &reading{sc.plan, offset, added}, make([]int32, len(added.Added)) // nothing of it has a place yet
+		k = len(a.readings)
+		a.readings = append(a.readings, &reading{sc.plan, offset, added, make([]int32, len(added.Added))}) // nothing of it has a place yet
 	}
+	a.read = a.readings[k]
 	added := a.read.amended
 	for _, i := range added.Added {
 		for _, d := range added.Plan.Steps[i].Deps {
@@ -233,7 +239,7 @@ func (x *amending) discard(i int, at time.Time, out *Effects) {
 // add lets what an amendment adds take part.
 func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 	sc, a, was := x.sc, x.a, len(x.sc.plan.Steps)
-	sc.plan = added.Plan
+	sc.plan, a.inForce = added.Plan, a.read
 	x.addContracts(added)
 	for k, n := range added.Added {
 		if n >= was {
@@ -243,7 +249,7 @@ func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 		}
 		s := &x.calls[sc.at(n)]
 		if n < was {
-			s.below, a.below[k] = a.below[k], s.below
+			s.below, a.read.below[k] = a.read.below[k], s.below
 		}
 		*s = call{Call: Call{Step: sc.at(n)}, state: waiting, scope: sc.number, below: s.below}
 	}

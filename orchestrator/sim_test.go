@@ -76,6 +76,9 @@ func TestSimulatedWorlds(t *testing.T) {
 
 // simulateAll lets worlds live side by side, those of some seeds, and gives what happened in all and which went wrong, lowest
 // first.
+// tooLong is how long no world takes: one that stands in one place would let all others wait without a word.
+const tooLong = 2 * time.Minute
+
 func simulateAll(from, n int, such func(seed int64) bool, b bug) (stats, []int64) {
 	total := stats{}
 	var failed []int64
@@ -94,7 +97,9 @@ func simulateAll(from, n int, such func(seed int64) bool, b bug) (stats, []int64
 				if !such(seed) {
 					continue
 				}
+				long := time.AfterFunc(tooLong, func() { fmt.Fprintf(os.Stderr, "%d: it goes on after %v\n", seed, tooLong) })
 				w, err := simulate(seed, b, false)
+				long.Stop()
 				mu.Lock()
 				total.add(w.stats)
 				if err != nil {
