@@ -61,24 +61,35 @@ func (x *truth) askedAbout(m *message) {
 	x.about[m.attempt.Step] = g.Step
 }
 
-// notAskedAgain reports whether a guard has failed so that it could be asked again, and what it was asked about was given up
+// notAskedAgain reports whether a call, or a guard, has failed so that it could be made again, and it or what it was asked about was given up
 // meanwhile: an item of a list of which another has failed, or what an amendment of the round discards.
 func (t *truths) notAskedAgain(x *truth, guard string) bool {
+	if !x.undecided(guard) && x.siblingFailed(guard) { // an item itself, which a guard did not let another pass beside
+		t.w.stats["an item was not made again beside one that failed"]++
+		return true
+	}
 	call, is := x.about[guard]
 	if !is || call == "" || x.undecided(guard) {
 		return false
 	}
-	list, _, isItem := subjects.SplitItem(call)
-	for other := range x.final {
-		of, _, _ := subjects.SplitItem(other)
-		if isItem && other != call && of == list && !x.succeeded[other] {
-			t.w.stats["a guard was not asked again about an item that was given up"]++
-			return true
-		}
+	if x.siblingFailed(call) {
+		t.w.stats["a guard was not asked again about an item that was given up"]++
+		return true
 	}
 	if x.roundAmends().discards[call] {
 		t.w.stats["a guard was not asked again about what was discarded"]++
 		return true
+	}
+	return false
+}
+
+// siblingFailed reports whether a call is an item of a list of which another has failed.
+func (x *truth) siblingFailed(call string) bool {
+	list, _, isItem := subjects.SplitItem(call)
+	for other := range x.final {
+		if of, _, _ := subjects.SplitItem(other); isItem && other != call && of == list && !x.succeeded[other] {
+			return true
+		}
 	}
 	return false
 }
