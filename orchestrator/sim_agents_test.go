@@ -331,7 +331,7 @@ func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
 // opened reports whether a call of the agent has succeeded that opens the gate of another.
 func (x *truth) opened() bool {
 	for token := range x.succeeded {
-		if s, ok := subjects.ParseStepToken(token); ok && len(s) == 3 && (s[2].Name == "x" || s[2].Name == "y" || strings.HasPrefix(s[2].Name, simAdded)) {
+		if s, ok := subjects.ParseStepToken(token); ok && len(s) == 3 && (s[2].Name == "x" || s[2].Name == "y" || s[2].Name == "g" || strings.HasPrefix(s[2].Name, simAdded)) {
 			return true
 		}
 	}
