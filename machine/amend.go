@@ -56,8 +56,7 @@ type Amendment struct {
 	ids    []string
 
 	readings []*reading // what it came to when it was read, for each plan of its scope
-	read     *reading   // the last of that,
-	inForce  *reading   // and the one that was in force last
+	inForce  *reading   // the one of them that was in force last
 
 	asked *Question    // what a person is asked about it, or was; nil for nothing
 	stale *fault.Error // why it does nothing; nil where it is in force, or waits for a person

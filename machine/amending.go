@@ -15,10 +15,10 @@ import (
 // amendment may be read where it does not count yet, and again where it does. Were it read anew each time, what it adds would
 // be entered in other places each time, and all that is asked for of those would be asked for without end.
 type reading struct {
-	base    *plan.Plan
-	offset  int
-	amended *plan.Amended
-	below   []int32 // of what is written again: call.below of what it is not now, the step before or the one after
+	*plan.Amended
+	base   *plan.Plan
+	offset int
+	below  []int32 // of what is written again: call.below of what it is not now, the step before or the one after
 }
 
 // amending is the amendment of a scope.
@@ -31,7 +31,7 @@ type amending struct {
 // giveBack lets the steps have their places that were written again.
 func (x *amending) giveBack() {
 	r := x.a.inForce
-	for k, n := range r.amended.Added {
+	for k, n := range r.Added {
 		if n < len(r.base.Steps) {
 			at := &x.calls[x.sc.at(n)].below
 			*at, r.below[k] = r.below[k], *at
@@ -46,7 +46,7 @@ func (x *amending) isStale(why *fault.Error, out *Effects) {
 }
 
 // apply does what an amendment says, which is in force.
-func (x *amending) apply(added *plan.Amended, at time.Time, out *Effects) {
+func (x *amending) apply(added *reading, at time.Time, out *Effects) {
 	sc, now := x.sc, x.sc.amended
 	x.a.steps = len(added.Plan.Steps)
 	now.changing = true
@@ -87,7 +87,7 @@ func idOf(step json.RawMessage) string {
 }
 
 // reads reads an amendment where its record stands. The error says why it is stale.
-func (x *amending) reads() (*plan.Amended, *fault.Error) {
+func (x *amending) reads() (*reading, *fault.Error) {
 	if err := x.unapproved(); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (x *amending) reads() (*plan.Amended, *fault.Error) {
 }
 
 // inForce reads an amendment as it would count here. The error says why it would be stale.
-func (x *amending) inForce() (*plan.Amended, *fault.Error) {
+func (x *amending) inForce() (*reading, *fault.Error) {
 	if err := x.unamendable(); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (x *amending) inForce() (*plan.Amended, *fault.Error) {
 }
 
 // read returns the plan of the scope with what the amendment adds.
-func (x *amending) read() (*plan.Amended, *fault.Error) {
+func (x *amending) read() (*reading, *fault.Error) {
 	sc, a, offset := x.sc, x.a, len(x.contracts)
 	k := slices.IndexFunc(a.readings, func(r *reading) bool { return r.base == sc.plan && r.offset == offset })
 	if k < 0 {
@@ -133,10 +133,9 @@ func (x *amending) read() (*plan.Amended, *fault.Error) {
 			how.Name(&added.Plan.Steps[added.Added[i]])
 		}
 		k = len(a.readings)
-		a.readings = append(a.readings, &reading{sc.plan, offset, added, make([]int32, len(added.Added))}) // nothing of it has a place yet
+		a.readings = append(a.readings, &reading{added, sc.plan, offset, make([]int32, len(added.Added))}) // nothing of it has a place yet
 	}
-	a.read = a.readings[k]
-	added := a.read.amended
+	added := a.readings[k]
 	for _, i := range added.Added {
 		for _, d := range added.Plan.Steps[i].Deps {
 			if d < len(sc.plan.Steps) && x.gone(d) && !slices.Contains(added.Added, d) {
@@ -237,10 +236,10 @@ func (x *amending) discard(i int, at time.Time, out *Effects) {
 }
 
 // add lets what an amendment adds take part.
-func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
+func (x *amending) add(added *reading, at time.Time, out *Effects) {
 	sc, a, was := x.sc, x.a, len(x.sc.plan.Steps)
-	sc.plan, a.inForce = added.Plan, a.read
-	x.addContracts(added)
+	sc.plan, a.inForce = added.Plan, added
+	x.addContracts(added.Amended)
 	for k, n := range added.Added {
 		if n >= was {
 			sc.amended.later = append(sc.amended.later, a.first+k)
@@ -249,7 +248,7 @@ func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 		}
 		s := &x.calls[sc.at(n)]
 		if n < was {
-			s.below, a.read.below[k] = a.read.below[k], s.below
+			s.below, added.below[k] = added.below[k], s.below
 		}
 		*s = call{Call: Call{Step: sc.at(n)}, state: waiting, scope: sc.number, below: s.below}
 	}
@@ -261,7 +260,7 @@ func (x *amending) add(added *plan.Amended, at time.Time, out *Effects) {
 			}
 		}
 	}
-	x.settleAdmitted(added, at, out)
+	x.settleAdmitted(added.Amended, at, out)
 	for _, n := range added.Added {
 		if s := &x.calls[sc.at(n)]; s.missing == 0 && s.state == waiting {
 			sc.reach(x.Run, n)

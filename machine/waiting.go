@@ -8,7 +8,6 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/outcome"
-	"github.com/stepjet/stepjet/plan"
 )
 
 // A plan that was submitted for an approval runs nothing that nobody approved of. So an amendment of it, or of a plan
@@ -60,7 +59,7 @@ func (x *amending) answers() bool {
 }
 
 // approvePlan lets a plan begin as it is with an amendment of it.
-func (x *amending) approvePlan(added *plan.Amended, at time.Time, out *Effects) {
+func (x *amending) approvePlan(added *reading, at time.Time, out *Effects) {
 	q, a := x.asked[Call{Step: ThePlan}], x.a
 	q.open, q.answered = false, at
 	q.answer = &Answer{Call: q.Call, Number: q.Number, Digest: q.Digest, Decision: Approve, By: a.By, Verified: a.Verified, Reason: a.Reason}
@@ -125,7 +124,7 @@ func proposalAnswered(r *Run, q *Question, at time.Time, out *Effects) {
 	r.ordered++
 	x.sc.amended.waiting = nil
 	x.spend(x.nameOf(x.sc.of), q.Number) // the next is asked under another
-	var added *plan.Amended
+	var added *reading
 	var err *fault.Error
 	if r.approves(q) {
 		added, err = x.inForce()

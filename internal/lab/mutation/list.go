@@ -890,7 +890,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"amend-places", "a step that is written again keeps the places of what it was",
-		"machine/amending.go", "			s.below, a.read.below[k] = a.read.below[k], s.below\n", "", "./machine", "ComeToStandElsewhere",
+		"machine/amending.go", "			s.below, added.below[k] = added.below[k], s.below\n", "", "./machine", "ComeToStandElsewhere",
 	},
 	{
 		"amend-loop", "the plan of a loop's iteration, which nobody wrote, is amended as that of the loop",
