@@ -35,17 +35,22 @@ demo-agent: lab ## an agent with a scripted planner, through a failure, an appro
 
 test: vet fmt test-pure test-race test-timed ## the whole suite
 
+define newline
+
+
+endef
+
 # "make vet" has looked at all of it, with its tests, before: the go command's own look at each package, once more for the
 # race detector, is left out.
 TEST = $(GO) test -vet=off -timeout 40m
 
-# Tests that a package which is tested with the race detector has without it, "//go:build !race", by their names.
+# Packages tested with the race detector that have tests without it, "//go:build !race", and the names of those tests.
+unraced-packages = $(filter-out $(PURE) $(TIMED),$(shell grep -rl --include '*_test.go' '^//go:build !race' . | xargs -n 1 dirname | sort -u))
 unraced = ^($(shell grep -l '^//go:build !race' $(1)/*_test.go | xargs sed -n 's/^func \(Test[A-Za-z0-9_]*\).*/\1/p' | paste -sd '|'))$$
 
 test-pure:
 	$(TEST) $(PURE)
-	$(TEST) -run '$(call unraced,orchestrator)' ./orchestrator
-	$(TEST) -run '$(call unraced,internal/acl)' ./internal/acl
+	$(foreach of,$(unraced-packages),$(TEST) -run '$(call unraced,$(of))' $(of)$(newline))
 
 test-race:
 	$(TEST) -race -parallel 4 $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))
