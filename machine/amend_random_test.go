@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/internal/lab/reference"
 	"github.com/stepjet/stepjet/internal/lab/unfold"
 	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -152,4 +153,53 @@ func TestAmendmentsThatComeToStandElsewhere(t *testing.T) {
 		require.ElementsMatch(t, strings.Split(inOrder, "\n"), strings.Split(seen(late, machine.Record{Seq: 2, Time: at, Amendment: &early}), "\n"))
 		require.Contains(t, inOrder, "<nil>")
 	}
+}
+
+// TestAnAmendmentIsReadInTwoPlaces: one that waited for a person is read where its record stands, and again behind what was
+// added elsewhere meanwhile, where its answer does. An owner that finds all of that in the ledger computes the state anew for
+// each list that it comes to know, and then the lists that the amendment adds are those that it knows already.
+func TestAnAmendmentIsReadInTwoPlaces(t *testing.T) {
+	t.Parallel()
+	p, report := plan.Parse([]byte(`{"approval":true,"steps":[{"id":"g","tool":"t"},{"id":"p","plan":{"steps":[{"id":"a","tool":"t"}]}}]}`), nil)
+	require.NotNil(t, p, "%v", report.Problems)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	m := machine.New(p, machine.Start{Key: "t/r/1", Submitted: at, Started: at, Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}})
+	var out machine.Effects
+	seq := uint64(0)
+	apply := func(rec machine.Record) {
+		seq++
+		rec.Seq, rec.Time = seq, at
+		m.Apply(rec, at, &out)
+	}
+	approve := func() {
+		q := m.Question(machine.Call{Step: machine.ThePlan})
+		require.NotNil(t, q)
+		apply(machine.Record{Answer: &machine.Answer{Call: q.Call, Number: q.Number, Digest: q.Digest, Decision: machine.Approve}})
+	}
+	amend := func(scope, add string, approved bool) {
+		apply(machine.Record{Amendment: &machine.Amendment{Scope: scope, Revision: 1, Add: []json.RawMessage{json.RawMessage(add)}, Approved: approved}})
+	}
+	m.Begin(&out)
+	approve()
+	amend(subjects.RootScope, `{"id":"c","plan":{"steps":[{"id":"l","tool":"t","for_each":{"in":[1,2,3]}},{"id":"k","tool":"t","for_each":{"in":[1,2,3]}}]}}`, false)
+	amend("p", `{"id":"b","tool":"t"}`, true)
+	approve()
+	apply(machine.Record{Result: &machine.Result{Call: machine.Call{Step: 0}, Attempt: 1, Body: []byte(`1`)}})
+
+	told := 0
+	for ; len(out.Expand) > 0 && told < 20; told++ {
+		step := out.Expand[0]
+		out.Expand = out.Expand[1:]
+		m.Expand(step, 3, at, &out)
+	}
+	require.Empty(t, out.Expand, "after 20 lists it asks for more")
+	require.Equal(t, 2, told, "each list is asked for once")
+	items := 0
+	for c := range m.All() {
+		if c.Item > 0 {
+			require.Equal(t, outcome.StepReady, m.Step(c, at).Status, m.Token(c))
+			items++
+		}
+	}
+	require.Equal(t, 6, items)
 }

@@ -893,6 +893,10 @@ var mutants = append([]mutant{
 		"machine/amending.go", "			s.below, added.below[k] = added.below[k], s.below\n", "", "./machine", "ComeToStandElsewhere",
 	},
 	{
+		"amend-read-anew", "of what an amendment came to when it was read only the last is kept, and its lists are asked for without end",
+		"machine/amending.go", "		k = len(a.readings)\n		a.readings = append(a.readings, ", "		k = 0\n		a.readings = append(a.readings[:0], ", "./machine", "ReadInTwoPlaces",
+	},
+	{
 		"amend-loop", "the plan of a loop's iteration, which nobody wrote, is amended as that of the loop",
 		"machine/names.go", "sc != nil && sc.iteration == 0 {", "sc != nil {", "./machine", "Scenarios/amendments",
 	},
