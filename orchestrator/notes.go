@@ -158,9 +158,12 @@ func (c *changes) settle(eff *machine.Effects) {
 	if machine.Settled(c.run.machine) {
 		c.waiting = slices.DeleteFunc(c.waiting, func(a amender) bool { return a.told() })
 	}
-	held := c.held
-	c.held = nil
-	eff.Dispatch = append(eff.Dispatch, held...) // one that is still withheld comes back
+	c.held = slices.DeleteFunc(c.held, func(d machine.Dispatch) (released bool) {
+		if released = !c.withholds(d); released {
+			eff.Dispatch = append(eff.Dispatch, d)
+		}
+		return released
+	})
 }
 
 // freeze freezes the tools of the amendments that are in force.

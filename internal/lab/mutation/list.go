@@ -837,6 +837,10 @@ var mutants = append([]mutant{
 		"orchestrator/catalog.go", "of[0].all = true; len(d.Tenants) > 0 {", "of[0].all = true; false {", "./orchestrator", "TenantsOfTemplates",
 	},
 	{
+		"withheld-is-new", "a run that was taken over is compared again and again as long as a step of it is withheld",
+		"orchestrator/notes.go", "		if released = !c.withholds(d); released {", "		if released = true; released {", "./orchestrator", "WhatIsWithheld",
+	},
+	{
 		"amend-any-number", "an amendment counts that is not the next of its scope",
 		"machine/amend.go", "a.Revision != x.sc.revision()+1 {", "a.Revision <= x.sc.revision() {", "./machine", "Scenarios",
 	},
