@@ -186,7 +186,8 @@ func (c *Client) name(id string) (subjects.Run, error) {
 
 // Server is an orchestrator that answers.
 type Server struct {
-	Name    string `json:"name"`
+	Name string `json:"name"`
+	// Version is that of the Stepjet within; "(devel)" where it was built from a folder.
 	Version string `json:"version"`
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
@@ -114,7 +115,7 @@ func (s *api) ping(m *nats.Msg) {
 	}
 	b, _ := json.Marshal(map[string]any{
 		"keys": strings.Join(keys, ","), "keyless": s.keyless.list(time.Now()), // that it can open secrets with, and who can't
-		"name": s.cfg.Name, "member": s.of.member, "version": s.cfg.Version, "time": time.Now().UTC().Format(time.RFC3339Nano),
+		"name": s.cfg.Name, "member": s.of.member, "version": version.Stepjet(), "time": time.Now().UTC().Format(time.RFC3339Nano),
 	})
 	s.reply(m, b)
 }

@@ -32,8 +32,6 @@ const purgeAtLast = 15 * time.Second
 type Config struct {
 	// Name is shown in logs and in the records that this orchestrator writes; default: the host's name.
 	Name string
-	// Version is told to those who ping; default: none.
-	Version string
 	// Store says how streams and buckets are created where they are absent.
 	Store kv.Config
 	// Weights are the shares of tenants where a tool has more to do than fits: 1 for a tenant that isn't named.

@@ -15,6 +15,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/doctor"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
+	"github.com/stepjet/stepjet/internal/version"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -98,8 +99,9 @@ func TestEveryMessageSaysItsVersion(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.store.Requests.RequestOverride(ctx(t), "echo", nil)
 	require.NoError(t, err)
-	_, err = s.client.Ping(ctx(t))
+	pong, err := s.client.Ping(ctx(t))
 	require.NoError(t, err)
+	require.Equal(t, version.Stepjet(), pong.Version)
 
 	for _, kind := range []string{
 		"answer", "api cancel", "api get", "api override", "api ping", "api register", "cancel", "claim", "dead", "event conflict", "event end", "event start",

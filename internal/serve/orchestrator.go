@@ -91,7 +91,7 @@ others go on with its runs. The first start creates streams and buckets; what ex
 			return err
 		}
 		cfg.SecretsKey = keys
-		cfg.Logger, cfg.Version, cfg.Store = log, version.String(), store.Config()
+		cfg.Logger, cfg.Store = log, store.Config()
 		if cfg.Observer, err = watch.Start(cmd.Context(), "orchestrator", log); err != nil {
 			return err
 		}
