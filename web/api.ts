@@ -45,11 +45,17 @@ export interface Value { text: string; bytes: number; cut?: boolean }
 
 export interface Answered { decision: string; by?: string; reason?: string; at: string }
 
+// Said is a word to an agent. round is the one whose planner is told of it, absent as long as none has taken it.
+export interface Said { id: string; by?: string; verified?: boolean; interrupt?: boolean; round?: number; content?: unknown }
+
+// Refused is what a planner answered that came to nothing; count is how many problems there are, of which problems are the first.
+export interface Refused { round: number; problems: Problem[]; count: number }
+
 export interface Detail {
   id: string; tool: string; status: string; attempts?: number; ready?: string; started?: string; ended?: string; decided?: string;
   worker?: string; waiting?: string; error?: Fault; reused?: boolean; arguments?: Value; result?: Value; again?: string;
   tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number; asked?: boolean }[];
-  answer?: Answered; answers?: Answered[];
+  answer?: Answered; answers?: Answered[]; said?: Said[]; refused?: Refused[];
 }
 
 export interface Tool {

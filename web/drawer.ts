@@ -1,28 +1,37 @@
 // What is known of one step.
 import { ask, may, type Answered, type Detail, type Fault, type Value } from "./api";
-import { effect, h, quietly, signal } from "./dom";
+import { effect, ended, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
 import { edit } from "./plan";
 import { questionAddress } from "./questions";
 import type { Shared } from "./run";
+import { words } from "./words";
 
 export function drawer(m: Shared): HTMLElement {
   const detail = signal<Detail | null>(null), wrong = signal<Fault | null>(null);
   let asked = "";
+  const read = (step: string, what: string) => void ask<Detail>(`runs/${encodeURIComponent(m.key)}/steps/${encodeURIComponent(step)}`).then(
+    (d) => what === asked && (wrong.set(null), JSON.stringify(d) !== JSON.stringify(detail.peek()) && detail.set(d)),
+    (e: Fault) => what === asked && (detail.set(null), wrong.set(e)));
   effect(() => {
-    const key = m.key, step = m.step(), model = m.model();
+    const step = m.step(), model = m.model();
     m.changed();
     if (!step || !model) return;
     const i = model.rows.get(step);
-    const what = `${key} ${step} ${i === undefined ? "" : model.status(i) + model.sheet.steps.attempts[i]}`;
+    const what = `${step} ${i === undefined ? "" : `${model.status(i)} ${model.sheet.steps.attempts[i]} ${model.below[i].length}`}`;
     if (what === asked) return;
     if (detail.peek()?.id !== step) detail.set(null);
     asked = what;
     wrong.set(null);
-    ask<Detail>(`runs/${encodeURIComponent(key)}/steps/${encodeURIComponent(step)}`).then(
-      (d) => what === asked && detail.set(d), (e: Fault) => what === asked && (detail.set(null), wrong.set(e)));
+    read(step, what);
   });
+  const timer = setInterval(() => { // no event tells that something was said to an agent; and what was read may be of before an event
+    const step = m.step.peek(), model = m.model.peek(), i = model?.rows.get(step), shown = detail.peek();
+    if (!model || i === undefined || document.hidden) return;
+    if (model.speaks(i) || (shown && shown.status !== model.status(i))) read(step, asked);
+  }, 3000);
+  ended(() => clearInterval(timer));
   return h("aside", { class: "drawer", "aria-label": "Step", hidden: () => !m.step(), onkeydown: ((e: KeyboardEvent) => e.key === "Escape" && m.choose("")) as never },
     h("header", null, h("h2", { tabindex: -1, class: "focus" }, () => m.step()), h("button", { class: "close", "aria-label": "Close", onclick: () => m.choose("") }, "✕")),
     () => {
@@ -46,7 +55,7 @@ function content(m: Shared, d: Detail) {
     h("p", null, badge(d.status), d.status === "asking" && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
     d.error && fault(d.error),
     h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
-    (d.tries?.length ?? 0) > 1 && tries(d), answers(d),
+    (d.tries?.length ?? 0) > 1 && tries(d), answers(d), words(m, d),
     part("Arguments", d.arguments), part("Result", d.result),
     h("p", { class: "copies" },
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),

@@ -1,6 +1,6 @@
 // How things are written, and what stands for a status.
 import { h } from "./dom";
-import { now } from "./api";
+import { now, type Problem } from "./api";
 
 // A status is told by a shape, a word and a colour, so that none of them is needed to know it.
 export const marks: Record<string, string> = {
@@ -47,6 +47,10 @@ export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   if (bytes < 1 << 20) return `${(bytes / 1024).toFixed(bytes < 10240 ? 1 : 0)} KiB`;
   return `${(bytes / (1 << 20)).toFixed(1)} MiB`;
+}
+
+export function problem(p: Problem) {
+  return h("div", { class: "fault" }, h("b", null, p.code), p.path && h("code", null, p.path), h("p", null, p.message), p.hint && h("p", { class: "hint" }, "→ ", p.hint));
 }
 
 export const count = (n: number, one: string) => `${n.toLocaleString("en")} ${one}${n === 1 ? "" : "s"}`;

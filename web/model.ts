@@ -35,6 +35,8 @@ export class Model {
   }
 
   private agent(i: number) { return this.rows.has(this.sheet.steps.id[i] + "/=0/=plan"); }
+  // speaks says that a step is an agent that goes on: people may say something to it.
+  speaks(i: number) { return this.agent(i) && !over(this.status(i)); }
   // within returns the round of an agent in which a call stands, and its id there.
   private within(agent: number, i: number): [round: number, call: string] | null {
     const id = this.sheet.steps.id, found = /^=(\d+)\/(.+)$/.exec(id[i].slice(id[agent].length + 1));

@@ -1,7 +1,7 @@
 // One run: a graph, a timeline and a table of its steps, with one selection.
 import { ask, calm, follow, load, may, now, trouble, type Change, type Question, type Sheet, type Written } from "./api";
 import { effect, ended, h, quietly, signal, type Signal } from "./dom";
-import { badge, count, duration, moment, when } from "./format";
+import { badge, count, duration, moment, problem, when } from "./format";
 import { confirm } from "./confirm";
 import { drawer } from "./drawer";
 import { graph } from "./graph";
@@ -124,8 +124,7 @@ function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
       s.retry_of && h("span", null, "retry of ", h("a", { href: runAddress(s.tenant + "." + encodeRun(s.retry_of)) }, s.retry_of), s.retry_from && ` from ${s.retry_from}`)),
     h("p", { class: "counts" }, numbers),
     s.left_out && h("p", { class: "note" }, count(s.left_out, "step"), " below others are not shown: there are too many."),
-    s.problems && h("div", { class: "problems" }, h("h2", null, count(s.problems.length, "problem")), s.problems.slice(0, 100).map((p) =>
-      h("div", { class: "fault" }, h("b", null, p.code), p.path && h("code", null, p.path), h("p", null, p.message), p.hint && h("p", { class: "hint" }, "→ ", p.hint)))));
+    s.problems && h("div", { class: "problems" }, h("h2", null, count(s.problems.length, "problem")), s.problems.slice(0, 100).map(problem)));
 }
 
 // encodeRun writes a run id as its key has it.

@@ -76,8 +76,33 @@ func (l looking) step(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	d := &detail{Step: *s, Arguments: valueOf(s.Arguments), Again: again(s)}
 	d.Step.Arguments, d.Step.Result, d.Step.Items, d.Step.Steps = nil, nil, nil, nil
+	d.ofRound(doc)
 	d.Result, err = l.result(r, run.Tenant, doc, s)
 	return d, err
+}
+
+// ofRound shows with the planner of a round what its agent was told of for that round, and why its answer was refused.
+func (d *detail) ofRound(doc *outcome.Run) {
+	round := subjects.ScopeOf(d.ID)
+	if !subjects.IsIteration(round) || d.ID != subjects.OwnCall(round, "plan") {
+		return
+	}
+	name := subjects.ScopeOf(round)
+	agent := find(doc.Steps, name)
+	if agent == nil {
+		return
+	}
+	is := func(n int) bool { return subjects.Iteration(name, n) == round }
+	for _, w := range agent.Said {
+		if w.Round != nil && is(*w.Round) {
+			d.Said = append(d.Said, w)
+		}
+	}
+	for _, x := range agent.Refused {
+		if is(x.Round) {
+			d.Refused = append(d.Refused, x)
+		}
+	}
 }
 
 // result returns what a step returned: it stands in the step, in the outcome or in a blob.

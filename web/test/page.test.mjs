@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
-import { Stack, fill, hostile, large } from "./stack.mjs";
+import { Stack, fill, hostile, large, told } from "./stack.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 let stack, browser;
@@ -41,6 +41,7 @@ const screens = {
   timeline: [run("acme.order-1042") + "?view=timeline&step=risk", ".drawer .tries"],
   steps: [run("acme.order-1042") + "?view=steps", ".rows .step"],
   agent: [run("acme.settle-311") + "?step=clerk%2F%3D0%2Fcard", ".drawer .fault"],
+  words: [run("acme.settle-314") + "?view=steps&step=clerk", ".drawer .words .refused"],
   rounds: [run("acme.settle-311") + "?view=timeline", ".legend input:checked"],
   large: [run("acme.reindex-2000") + "?view=timeline", ".legend b"],
   running: [run("globex.nightly-import"), ".danger"],
@@ -168,6 +169,32 @@ test("an agent's rounds are shown as they form", async (t) => {
   await page.locator("header.run .title", { hasText: "succeeded" }).waitFor();
   await page.locator(".rows .step", { hasText: "round 3: the planner" }).waitFor();
   assert.equal(await page.locator(".rows .step", { hasText: "round 1: r0" }).count(), 0, "what hands on what a round came to is no call");
+  assert.deepEqual(page.wrong, []);
+});
+
+test("what is said to an agent is shown as it comes, round by round, with what was refused, as text", async (t) => {
+  await told(stack, "settle-315");
+  const page = await open(t, run("acme.settle-315") + "?view=steps&step=clerk");
+  await page.locator(".drawer h2", { hasText: "clerk" }).waitFor();
+  const words = page.locator(".drawer .words");
+  assert.equal(await words.count(), 0);
+  await stack.say("settle-315", hostile, "--by", hostile);
+  await words.locator("h4", { hasText: "Not told yet: the next round is" }).waitFor();
+  await words.locator("blockquote", { hasText: `${hostile} (unverified) said:` }).waitFor();
+  await stack.say("settle-315", "Hurry.", "--interrupt");
+  await words.locator("h4", { hasText: /^Round 3$/ }).waitFor();
+  await words.locator("blockquote", { hasText: "somebody interrupted:" }).waitFor();
+  await words.locator(".refused", { hasText: "invalid_id" }).filter({ hasText: "<img src=x" }).waitFor();
+  assert.equal(await words.locator("blockquote").count(), 2);
+  assert.equal(await words.locator("h4", { hasText: "Not told" }).count(), 0);
+  await page.locator("header.run .title", { hasText: "succeeded" }).waitFor();
+  await words.getByRole("button", { name: "Round 3" }).click();
+  await page.locator(".drawer dd", { hasText: "round 3: the planner" }).waitFor();
+  await words.locator("h3", { hasText: "What was said to its agent · Its answer was refused" }).waitFor();
+  assert.equal(await words.locator("blockquote").count(), 2);
+  assert.equal(await words.locator("h4").count(), 0);
+  assert.equal(await words.locator("img").count(), 0);
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
   assert.deepEqual(page.wrong, []);
 });
 

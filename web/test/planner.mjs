@@ -1,4 +1,5 @@
-// A planner without a model: what it answers in each round is written down, and in the last it waits for "hold" seconds.
+// A planner without a model: what it answers in each round is written down, and in the last but one it waits for "hold" seconds. What it is
+// to be refused, "odd", comes once before the end.
 import { readFileSync } from "node:fs";
 
 const { round, input } = JSON.parse(readFileSync(0, "utf8"));
@@ -10,4 +11,4 @@ const answers = [
   { output: { written_to: "$ref:r0.customer.name" } },
 ];
 if (round === 2 && input.hold) await new Promise((done) => setTimeout(done, 1000 * input.hold));
-console.log(JSON.stringify(answers[round]));
+console.log(JSON.stringify(input.odd && round === 3 ? { steps: [step("odd", input.odd, {})] } : answers[Math.min(round, 3)]));

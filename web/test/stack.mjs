@@ -63,9 +63,19 @@ export class Stack {
   async apply(definition) {
     const file = join(this.data, definition.name + ".json");
     await writeFile(file, JSON.stringify(definition));
-    const done = spawn(join(root, "bin/stepjet"), ["agents", "apply", file, "--server", this.server], { stdio: ["ignore", "ignore", "inherit"] });
+    await this.command("agents", "apply", file);
+  }
+  // command runs one of stepjet's.
+  async command(...args) {
+    const done = spawn(join(root, "bin/stepjet"), [...args, "--server", this.server], { stdio: ["ignore", "ignore", "pipe"] });
+    let text = "";
+    done.stderr.on("data", (b) => (text += b));
     const code = await new Promise((ended) => done.on("exit", ended));
-    if (code !== 0) throw new Error(`agents apply ended with ${code}`);
+    if (code !== 0) throw new Error(`stepjet ${args.join(" ")} ended with ${code}: ${text}`);
+  }
+  // say says something to the agent of a run of acme.
+  say(run, text, ...more) {
+    return this.command("agents", "say", run, text, "--tenant", "acme", "--step", "clerk", ...more);
   }
   async ask(path, body) {
     const r = await fetch(`${this.url}/api/v1/${path}`, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
@@ -115,7 +125,7 @@ export const refund = [
 // clerk is an agent that has no model: test/planner.mjs answers.
 const clerk = {
   name: "clerk", description: "Settles what a customer asks for.",
-  inputSchema: { type: "object", properties: { hold: { type: "integer" } } },
+  inputSchema: { type: "object", properties: { hold: { type: "integer" }, odd: { type: "string" } } },
   agent: { planner: { tool: "planner", mode: "plan" }, instructions: "Settle the bill.", tools: ["sleep", "echo", "fail"] },
 };
 
@@ -128,6 +138,13 @@ export function large(n, failing) {
     if (failing && i % failing === failing - 1) return step(`s${i}`, "fail", { message: `item ${i} is bad`, terminal: true }, { depends_on: after });
     return random(2) ? step(`s${i}`, "sleep", { ms: 1 + random(50) }, { depends_on: after }) : step(`s${i}`, "echo", { i }, { depends_on: after });
   });
+}
+
+// told submits a run whose agent is said something in its third round, twice, and whose planner is refused an answer in its
+// fourth; it returns once the third has begun.
+export async function told(s, run) {
+  await s.submit(run, [{ id: "clerk", tool: "clerk", arguments: { hold: 60, odd: hostile } }], "acme");
+  await s.until(`runs/acme.${run}`, (r) => r.steps.id.includes("clerk/=2/=plan"));
 }
 
 // fill submits runs of every kind, and waits for those that end.
@@ -145,6 +162,9 @@ export async function fill(s) {
   await s.submit("refund-7", refund, "acme", { output_steps: ["refund", "visit"] });
   await s.apply(clerk);
   await s.submit("settle-311", [step("bill", "echo", { number: 311 }), step("clerk", "clerk", {}, { depends_on: ["bill"] }), step("file", "echo", { what: "$ref:clerk" })], "acme");
-  await s.until("runs?limit=100", (l) => l.matched === 32 && l.counts.running === 2);
+  await told(s, "settle-314");
+  await s.say("settle-314", "Write to her office, not to her home.", "--by", "ann");
+  await s.say("settle-314", `${hostile} Is this of any use?`, "--by", hostile, "--interrupt");
+  await s.until("runs?limit=100", (l) => l.matched === 33 && l.counts.running === 2);
   await s.until("questions", (q) => q.questions.length === 3);
 }

@@ -1,0 +1,43 @@
+// What was said to an agent, and which answers of its planner were refused, round by round.
+import type { Detail, Refused, Said } from "./api";
+import { h, type Child } from "./dom";
+import { count, indent, problem } from "./format";
+import { over } from "./model";
+import type { Shared } from "./run";
+
+// words shows both with an agent's step, and with the planner of a round those of that round.
+export function words(m: Shared, d: Detail): Child {
+  const { said = [], refused = [] } = d, planner = d.id.endsWith("/=plan");
+  const rounds = [...new Set([...said, ...refused].map((x) => x.round))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+  const title = [said.length && "What was said to " + (planner ? "its agent" : "it"), refused.length && (planner ? "Its answer was refused" : "Refused answers of its planner")];
+  return rounds.length > 0 && h("section", { class: "words" }, h("h3", null, title.filter(Boolean).join(" · ")), rounds.map((round) => [
+    !planner && h("h4", null, heading(m, d, round)),
+    said.filter((w) => w.round === round).map(word), refused.filter((x) => x.round === round).map(refusal),
+  ]));
+}
+
+// heading names a round, which leads to its planner, and says where nobody was told there.
+function heading(m: Shared, d: Detail, round: number | undefined): Child {
+  if (round === undefined) return over(d.status) ? "Told to no round" : "Not told yet: the next round is";
+  const planner = `${d.id}/=${round}/=plan`, model = m.model.peek()!, i = model.rows.get(planner), name = `Round ${round}`;
+  const unasked = i === undefined ? over(d.status) : over(model.status(i)) && model.status(i) !== "succeeded" && !model.sheet.steps.attempts[i];
+  return [i === undefined ? name : h("button", { class: "link", onclick: () => m.choose(planner) }, name), unasked && ", whose planner was not asked"];
+}
+
+function word(w: Said) {
+  return h("blockquote", null, h("p", { class: "by" }, h("b", null, w.by || "somebody"), w.by && !w.verified && h("small", null, " (unverified)"), w.interrupt ? " interrupted:" : " said:"),
+    h("p", { class: "text" }, text(w.content)));
+}
+
+// text is a word as it was said: a text, or its parts, of which those that are no text are shown as JSON.
+function text(content: unknown): string {
+  if (content === undefined) return "It is too long to be shown here.";
+  if (typeof content === "string") return content;
+  const part = (p: { text?: unknown } | null) => (typeof p?.text === "string" ? p.text : indent(JSON.stringify(p)));
+  return Array.isArray(content) ? content.map(part).join("\n") : indent(JSON.stringify(content));
+}
+
+function refusal(x: Refused) {
+  const more = x.count - x.problems.length;
+  return h("div", { class: "refused" }, h("p", { class: "by" }, "The planner's answer was refused:"), x.problems.map(problem), more > 0 && h("p", { class: "faint" }, `and ${count(more, "more problem")}`));
+}
