@@ -55,7 +55,7 @@ var collectors = []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRA
 func (s *Settings) Start(ctx context.Context, name string, log *slog.Logger) (observe.Observer, error) {
 	var all several
 	if s.health != "" {
-		s.metrics = metrics.New(metrics.Options{Version: version.String(), Tenants: s.tenants})
+		s.metrics = metrics.New(metrics.Options{Version: version.Stepjet(), Tenants: s.tenants})
 		all = append(all, s.metrics)
 	}
 	if os.Getenv(collectors[0]) != "" || os.Getenv(collectors[1]) != "" {
@@ -79,7 +79,7 @@ func (s *Settings) Start(ctx context.Context, name string, log *slog.Logger) (ob
 // about says whose spans they are. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say otherwise.
 func about(name string) *resource.Resource {
 	own := resource.NewSchemaless(
-		attribute.String("service.name", "stepjet-"+name), attribute.String("service.version", version.String()))
+		attribute.String("service.name", "stepjet-"+name), attribute.String("service.version", version.Stepjet()))
 	said, err := resource.Merge(own, resource.Environment())
 	if err != nil { // of schemas that differ: what is merged is there all the same
 		return own

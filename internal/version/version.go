@@ -45,12 +45,13 @@ func line(version, commit string) string {
 // module is Stepjet's own.
 const module = "github.com/stepjet/stepjet"
 
-// Stepjet returns String in a program of Stepjet's, and in one that was built with Stepjet the version of that:
-// "(devel)" where it was built from a folder. What workers and orchestrators say of themselves, to be compared.
+// Stepjet returns the version of a program of Stepjet's, and of one that was built with Stepjet the version of that:
+// "(devel)" where it was built from a folder. What workers and orchestrators say of themselves, to be compared: of one
+// release all say the same, so the commit is named only where there is no version, or as a part of it.
 var Stepjet = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return String()
+		return compared(Of())
 	}
 	return stepjet(info)
 })
@@ -68,5 +69,12 @@ func stepjet(info *debug.BuildInfo) string {
 		}
 		return d.Version
 	}
-	return String()
+	return compared(Of())
+}
+
+func compared(version, commit string) string {
+	if strings.HasPrefix(version, "v") {
+		return version
+	}
+	return line(version, commit)
 }

@@ -34,4 +34,7 @@ func TestTheVersionWithinAnotherProgram(t *testing.T) {
 		require.Equal(t, want, stepjet(&debug.BuildInfo{Main: program, Deps: []*debug.Module{{Path: "example.com/x"}, dep}}))
 	}
 	require.NotEmpty(t, Stepjet())
+	require.Equal(t, "v1.2.3", compared("v1.2.3", "2c7cfea1a46a"), "as one says that was built with the module of that version")
+	require.Equal(t, "(devel) 2c7cfea1a46a", compared("(devel)", "2c7cfea1a46a"))
+	require.Equal(t, "(devel)", compared("", ""))
 }
