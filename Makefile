@@ -131,7 +131,7 @@ deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm 
 	deploy/release_check.sh
 	deploy/image_check.sh
 
-release: ## a release as GoReleaser makes it, of this platform, without publishing it; the first time ten minutes. ALL=1 for all platforms
+release: ## a release as GoReleaser makes it, of this platform, signed and with images, without publishing it; as root. ALL=1 for all platforms
 	deploy/release_snapshot.sh
 
 bench-agents: lab ## rounds of agents, kills of what runs them, words that race with their end; ten minutes. PART=rounds

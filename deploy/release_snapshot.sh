@@ -1,26 +1,47 @@
 #!/usr/bin/env bash
-# Makes a release by GoReleaser itself without publishing anything: its own check of .goreleaser.yaml, and then the archives
-# of this platform, checksums, the sources, and syft's bills of materials, which are looked into as a user would. ALL=1 makes
-# the archives of all platforms. Nothing is signed. The first time GoReleaser and syft take ten minutes to build; bin/tools
-# keeps them.
+# Makes a release by GoReleaser itself without publishing anything, and looks into it as a user would: GoReleaser's own check
+# of .goreleaser.yaml; the archives of this platform, checksums, the sources, syft's bills of materials; cosign's signature of
+# the checksums, by a key of this run's where a release has the identity of its workflow; the images, by buildah where a
+# release has docker, each started. ALL=1 makes all platforms. The first time, the tools take half an hour to build; bin/tools
+# keeps them. Takes root for the images: IMAGES=off leaves them out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 tools=$PWD/bin/tools
 made=$(mktemp -d)
-trap 'rm -rf "$made"' EXIT
+started=()
+trap 'kill "${started[@]}" 2>/dev/null || true; wait; rm -rf "$made"' EXIT
 have() { [ -x "$tools/$1" ] || GOBIN="$tools" GOFLAGS=-mod=mod $go install "$2"; }
 have goreleaser github.com/goreleaser/goreleaser/v2@v2.15.2
 have syft github.com/anchore/syft/cmd/syft@v1.52.0
+have cosign github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
 export PATH=$tools:$PATH SYFT_CHECK_FOR_APP_UPDATE=false
+. deploy/images.sh
 
 goreleaser check
+os=$($go env GOOS) arch=$($go env GOARCH) skip=before
 cp .goreleaser.yaml "$made/config.yaml"
 if [ -z "${ALL:-}" ]; then
-  sed -i "s/goos: \[.*\]$/goos: [$($go env GOOS)]/; s/goos: \[linux\]/goos: [$($go env GOOS)]/; s/goarch: \[amd64, arm64\]/goarch: [$($go env GOARCH)]/" "$made/config.yaml"
+  sed -i "s/goos: \[linux, .*\]$/goos: [$os]/; s/goos: \[linux\]/goos: [$os]/; s/goarch: \[amd64, arm64\]/goarch: [$arch]/; s,platforms: \[.*\],platforms: [linux/$arch]," "$made/config.yaml"
 fi
+if [ "${IMAGES:-}" = off ]; then
+  skip=$skip,docker
+else
+  mkdir "$made/store" "$made/path"
+  store "$made/store"
+  ln -s "$PWD/deploy/release/docker" "$made/path/docker"
+  export PATH=$made/path:$PATH
+fi
+
+# cosign reads from its environment what the configuration does not say: a key, and that nobody is asked for certificates,
+# times or entries of a log. So what a release runs is run, word for word, and reaches no network.
+export COSIGN_PASSWORD='' COSIGN_SIGNING_CONFIG=$made/services.json COSIGN_TRUSTED_ROOT=$made/roots.json
+cosign signing-config create --out "$COSIGN_SIGNING_CONFIG"
+cosign trusted-root create --out "$COSIGN_TRUSTED_ROOT"
+(cd "$made" && cosign generate-key-pair 2>/dev/null && mkdir other && cd other && cosign generate-key-pair 2>/dev/null)
+
 git clone --quiet --depth 1 "file://$PWD" "$made/stepjet"
-(cd "$made/stepjet" && goreleaser release --snapshot --clean --skip=before,docker,sign -f "$made/config.yaml")
+(cd "$made/stepjet" && COSIGN_KEY=$made/cosign.key goreleaser release --snapshot --clean "--skip=$skip" -f "$made/config.yaml")
 
 cd "$made/stepjet/dist"
 sha256sum --quiet -c checksums.txt
@@ -28,14 +49,72 @@ for archive in *.tar.gz *.zip; do
   [ -e "$archive" ] || continue
   grep -q "  $archive\$" checksums.txt || { echo "checksums.txt has no $archive"; exit 1; }
   sbom=$archive.sbom.json
+  grep -q "  $sbom\$" checksums.txt || { echo "checksums.txt has no $sbom"; exit 1; }
   grep -q '"spdxVersion":' "$sbom" || { echo "$sbom is no bill of materials"; exit 1; }
   grep -q 'nats-io/nats.go' "$sbom" || { echo "$sbom does not say what $archive is made of"; exit 1; }
   echo "$archive: $(stat -c %s "$archive") bytes, $(grep -o '"SPDXID": *"SPDXRef-Package' "$sbom" | wc -l) packages in its bill of materials"
 done
-archive=$(ls stepjet_*_"$($go env GOOS)_$($go env GOARCH)".tar.gz)
-mkdir unpacked && tar -xzf "$archive" -C unpacked
-for file in LICENSE README.md CHANGELOG.md llms.txt skills/stepjet/SKILL.md; do
-  [ -s "unpacked/$file" ] || { echo "$archive has no $file"; exit 1; }
+
+# The signature holds for these checksums and this key, and for no other.
+verify() { cosign verify-blob --key "$1" --bundle checksums.txt.sigstore.json --insecure-ignore-tlog "$2" >"$made/said" 2>&1; }
+refuses() { if verify "$@"; then echo "the signature holds for $1, $2 too"; exit 1; fi; }
+verify "$made/cosign.pub" checksums.txt || { cat "$made/said"; exit 1; }
+sed '1s/^./x/' checksums.txt >"$made/changed.txt"
+refuses "$made/cosign.pub" "$made/changed.txt"
+refuses "$made/other/cosign.pub" checksums.txt
+echo "checksums.txt: signed; a byte changed, or another key, and it is refused"
+
+# Each program says the version that the release has.
+version=v$(sed -n 's/.*"version":"\([^"]*\)".*/\1/p' metadata.json)
+for archive in stepjet stepjet-programs; do
+  mkdir "$archive" && tar -xzf "${archive}_${version#v}_${os}_${arch}.tar.gz" -C "$archive"
 done
-./unpacked/stepjet version
-NO_COLOR=1 ./unpacked/stepjet run - <"../examples/plans/weather.json" | grep 'degrees warmer'
+for file in LICENSE README.md CHANGELOG.md llms.txt skills/stepjet/SKILL.md; do
+  [ -s "stepjet/$file" ] || { echo "the archive of stepjet has no $file"; exit 1; }
+done
+says() { # WHAT, and what it said on standard input
+  case $(cat) in *"$version"*) echo "$1 says $version" ;; *) echo "$1 does not say $version"; exit 1 ;; esac
+}
+./stepjet/stepjet version | says stepjet
+for program in orchestrator toolworker modelworker; do
+  ./stepjet-programs/$program --version | says $program
+done
+NO_COLOR=1 ./stepjet/stepjet run - --data "$made/run" <"../examples/plans/weather.json" | grep 'degrees warmer'
+
+# While they run they say it too: in pings, beats and metrics.
+serve() { # NAME, what it prints once it is there, and the program with its arguments
+  local log=$made/$1.log words=$2
+  shift 2
+  "$@" >"$log" 2>&1 &
+  started+=($!)
+  for _ in {1..150}; do
+    if grep -q "$words" "$log"; then return; fi
+    sleep 0.1
+  done
+  cat "$log"
+  exit 1
+}
+ask() { # ADDRESS, and what to send it; prints what comes back within two seconds
+  exec 3<>"/dev/tcp/${1%:*}/${1#*:}"
+  printf '%b' "$2" >&3
+  timeout 2 cat <&3 || true
+  exec 3>&-
+}
+serve dev 'is up' ./stepjet/stepjet dev --ui off --listen 127.0.0.1:0 --data "$made/dev"
+url=$(grep -om1 'nats://[0-9.:]*' "$made/dev.log")
+for program in orchestrator toolworker; do
+  serve $program msg=ready ./stepjet-programs/$program --url "$url" --health 127.0.0.1:0
+  ask "$(sed -n 's/.*health endpoint.* address=\([0-9.:]*\).*/\1/p' "$made/$program.log")" 'GET /metrics HTTP/1.0\r\n\r\n' |
+    grep '^stepjet_build_info' | says "build_info of $program"
+done
+ask "${url#nats://}" 'CONNECT {"verbose":false}\r\nSUB _INBOX.v 1\r\nPUB api.ping _INBOX.v 0\r\n\r\n' | grep '"member"' | says "a ping"
+beats=$(./stepjet/stepjet workers --url "$url" -o json | grep -o '"version":"[^"]*"' | sort | uniq -c | tr -s ' ')
+[ "$beats" = " 2 \"version\":\"$version\"" ] || { echo "beats do not say $version: $beats"; exit 1; }
+echo "beats of both workers say $version"
+
+if [ "${IMAGES:-}" != off ]; then
+  cd "$made/stepjet"
+  for program in $images; do
+    starts "ghcr.io/stepjet/stepjet-$program:${version#v}-$arch" "$program"
+  done
+fi

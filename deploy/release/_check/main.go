@@ -1,8 +1,9 @@
 // Command check reads the configuration of releases as GoReleaser does, with its own types, strictly: a field that is
 // none is an error. It also checks what no type says: that what is built is there, that each archive, image and
-// signature is of something that is built, and that the version is set where the program looks for it.
+// signature is of something that is built, that the images are those that the chart asks for, and that the version is set
+// where the program looks for it.
 //
-//	go run . REPOSITORY
+//	go run . REPOSITORY IMAGE...
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 )
 
 func main() {
-	if err := check(os.Args[1]); err != nil {
+	if err := check(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -26,7 +27,7 @@ func main() {
 // variable is where a program finds the version of a release.
 const variable = "github.com/stepjet/stepjet/internal/version.set="
 
-func check(top string) error {
+func check(top string, images []string) error {
 	p, err := config.Load(filepath.Join(top, ".goreleaser.yaml"))
 	if err != nil {
 		return err
@@ -69,19 +70,19 @@ func check(top string) error {
 			there(f.Source, "archive "+a.ID)
 		}
 	}
-	imaged := map[string]bool{}
+	var imaged []string
 	for _, d := range p.DockersV2 {
 		of("image "+d.ID, d.IDs)
 		there(d.Dockerfile, "image "+d.ID)
-		imaged[d.BuildArgs["PROGRAM"]] = true
+		imaged = append(imaged, d.Images...)
 		if len(d.IDs) != 1 || d.IDs[0] != d.BuildArgs["PROGRAM"] || !slices.Equal(d.Platforms, []string{"linux/amd64", "linux/arm64"}) {
 			wrong("image %s: its program, or its platforms", d.ID)
 		}
 	}
-	for id := range built {
-		if !imaged[id] {
-			wrong("there is no image of %s", id)
-		}
+	slices.Sort(imaged)
+	slices.Sort(images)
+	if !slices.Equal(imaged, images) || len(images) != len(built) {
+		wrong("images are %q, but %q should be, one of each program", imaged, images)
 	}
 	if len(p.SBOMs) == 0 || len(p.Signs) == 0 || len(p.DockerSigns) == 0 {
 		wrong("something is not signed, or has no bill of materials")
