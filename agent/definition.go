@@ -20,6 +20,8 @@ type Definition struct {
 	// MaxRounds is the most rounds: 1 to MostRounds, DefaultRounds where the definition names none.
 	MaxRounds int
 	Advance   Advance
+	// StreamPlan lets steps of an answer begin while the planner still writes it.
+	StreamPlan bool
 	// Concurrency is how many calls of a round may be under way at once.
 	Concurrency int
 	Budget      Budget

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/stepjet/stepjet/fault"
@@ -13,7 +14,7 @@ import (
 // The fields of an agent, and those of its parts.
 var (
 	agentFields = []string{
-		"planner", "instructions", "extra_requirement", "tools", "max_rounds", "advance", "concurrency", "budget", "states", "state",
+		"planner", "instructions", "extra_requirement", "tools", "max_rounds", "advance", "stream_plan", "concurrency", "budget", "states", "state",
 		"approval", "respond", "context", "capture_nested", "guards",
 	}
 	plannerFields  = []string{"tool", "model", "mode", "max_output_tokens"}
@@ -99,8 +100,36 @@ func (p *parser) agent(v value) {
 	p.context(m["context"])
 	p.def.CaptureNested = p.flag(m["capture_nested"])
 	p.guards(m["guards"])
+	p.streams(m["stream_plan"])
 	(&entryReader{p}).entryList(m["tools"], place{})
 	(&checker{p}).check(v)
+}
+
+// streams reads whether steps may begin while the planner writes, and refuses what leaves none that could.
+func (p *parser) streams(v value) {
+	if p.def.StreamPlan = p.flag(v); !p.def.StreamPlan {
+		return
+	}
+	refuse := func(hint, why string) {
+		p.problem(fault.InvalidValue, v.at, hint, "no step can begin while the planner writes: %s", why)
+	}
+	switch {
+	case p.def.Planner.Mode == ModeCalls:
+		refuse(`write "mode": "plan", or leave "stream_plan" out`, `in mode "calls" what a call waits for is known only once all calls are written`)
+	case p.def.Planner.Mode == ModeCommands:
+		refuse(`write "mode": "tools" or "plan", or leave "stream_plan" out`, `in mode "commands" a call has no id before all of them are there`)
+	case p.def.Advance != AdvanceAll:
+		refuse(`write "advance": "all", or leave "stream_plan" out`, fmt.Sprintf("\"advance\": %q runs a part of the answer, and which is known only once all of it is there", p.def.Advance))
+	}
+	if p.def.Approval != nil {
+		refuse(`leave "approval" or "stream_plan" out`, "a person approves of the whole answer first")
+	}
+	for i, g := range p.def.Guards {
+		if g.On == plan.OnCall || g.On == plan.OnResult {
+			refuse(`leave "stream_plan" out, or guard what goes into the agent and out of it`, fmt.Sprintf("the guard %d looks at each %s", i, g.On))
+			break
+		}
+	}
 }
 
 func (p *parser) planner(agent, v value) {

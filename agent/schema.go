@@ -33,6 +33,7 @@ const Schema = `{
         "tools": {"type": ["array", "null"], "items": {"$ref": "#/$defs/entry"}},
         "max_rounds": {"type": ["integer", "null"], "minimum": 1, "maximum": 10000},
         "advance": {"enum": ["all", "wave", "call", null]},
+        "stream_plan": {"$ref": "#/$defs/flag"},
         "concurrency": {"type": ["integer", "null"], "minimum": 1, "maximum": 10000},
         "budget": {"type": ["object", "null"], "properties": {
           "steps": {"type": ["integer", "null"], "minimum": 1},

@@ -95,6 +95,33 @@ func (b Beats) Write(ctx context.Context, of subjects.Attempt, t wire.Token) (he
 	return wire.KindToken.Known(m.Header) && wire.ParseTokenReply(m.Data).Heard, nil
 }
 
+// HandOver hands over steps of a planner's answer before that is whole, and returns which of them have begun. Errors: not_found
+// where no orchestrator takes such, already_finished where the attempt may hand over none any more, those of a request.
+func (b Beats) HandOver(ctx context.Context, of subjects.Attempt, h wire.HandOver) (over wire.HandedOver, err error) {
+	body, err := h.Body()
+	if err != nil {
+		return over, err
+	}
+	m, err := b.nc.RequestMsgWithContext(ctx, &nats.Msg{Subject: subjects.Stream(of), Header: wire.Versioned(), Data: body})
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return over, fault.New(fault.NotFound, "no orchestrator takes steps before an answer is whole")
+	case err != nil:
+		if f := b.denied.of(subjects.Stream(of)); f != nil {
+			return over, f
+		}
+		return over, Fault(err)
+	}
+	if err := wire.ParseRefusal(m.Header, m.Data); err != nil {
+		return over, err
+	}
+	over, ok := wire.ParseHandedOver(m.Data)
+	if !ok {
+		return over, fault.New(fault.Internal, "the answer to steps that were handed over can't be read")
+	}
+	return over, nil
+}
+
 // Untold returns why the server did not let it be told how far an attempt is; nil if it did, or has not been asked
 // lately.
 func (b Beats) Untold(of subjects.Attempt) error {

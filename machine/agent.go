@@ -34,6 +34,8 @@ type rounds struct {
 	guards    []*scope          // of calls of guards that were ever entered in this process, in their order
 	asked     int               // of those, now
 	consulted int               // of those, in the round that it is in
+	endedAt   uint64            // the record that ended the last attempt without an answer, in the round that it is in
+	claim     claim             // of the attempt by which its planner hands over steps, in the round that it is in
 	offered   *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
@@ -122,9 +124,9 @@ func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
 		return
 	}
 	a.hear()
-	a.consulted = 0
+	a.consulted, a.claim, a.endedAt = 0, claim{}, 0
 	sc := a.enter(r, i, p)
-	if len(p.Steps) > 1 && len(a.records) < firstCut {
+	if summarises(sc) && len(a.records) < firstCut {
 		now := sc.amend()
 		now.changing, sc.reached.taking = true, true
 		r.settle(sc.at(1), notTaken, at, out)
@@ -146,7 +148,12 @@ func summary(r *Run, c Call) bool {
 		return false
 	}
 	sc := r.scopeOf(c.Step)
-	return sc.outer != nil && sc.round > 0 && c.Step == sc.first+1 && len(sc.base().Steps) > 1 && sc.base().Steps[1].ID == plan.SummaryStep
+	return sc.outer != nil && sc.round > 0 && c.Step == sc.first+1 && summarises(sc)
+}
+
+// summarises reports whether a summary is made in a scope of a planner's call, before that.
+func summarises(sc *scope) bool {
+	return len(sc.base().Steps) > 1 && sc.base().Steps[1].ID == plan.SummaryStep
 }
 
 // fits reports whether the run has room for more steps; where it has not, the agent fails.
@@ -295,6 +302,9 @@ func (a *rounds) settled(r *Run, sc *scope, n int, d *Round, at time.Time, out *
 		r.settle(i, succeeded, at, out)
 		return
 	}
+	if takesBegun(a, r, sc, i, id, d, at, out) {
+		return
+	}
 	res := d.Settled[id]
 	if res == nil {
 		return
@@ -312,14 +322,13 @@ func (a *rounds) settled(r *Run, sc *scope, n int, d *Round, at time.Time, out *
 // parts returns the results of an earlier round that there are.
 func (a *rounds) parts(r *Run, e Earlier) []Part {
 	list := []Part{}
-	for _, sc := range a.of[:a.entered] {
-		if int(sc.round) != e.Round+1 || asksPlanner(sc) {
-			continue
-		}
-		for _, id := range e.IDs {
-			if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
-				list = append(list, Part{id, sc.at(n)})
-			}
+	sc := ran(a, r, e.Round)
+	if sc == nil {
+		return list
+	}
+	for _, id := range e.IDs {
+		if n, known := sc.plan.Index(id); known && r.calls[sc.at(n)].state == succeeded {
+			list = append(list, Part{id, begunAs(r, sc.at(n))})
 		}
 	}
 	return list
@@ -333,6 +342,10 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 			a.direct(r, i, sc, n, d.Formerly, at, out)
 			return
 		}
+	}
+	if d.Ends && !sc.standing(r).bad() { // what had begun the answer does not have
+		a.end(r, i, a.comesTo(r, i, d.Output), nil, at, out)
+		return
 	}
 	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() {
 		a.further(r, i, at, out)
@@ -450,14 +463,15 @@ func (a *rounds) hearsOut(r *Run, i int, res *Result, at time.Time, out *Effects
 
 // executed reports whether a call was made in some round, whatever it came to.
 func (a *rounds) executed(r *Run) bool {
+	was := func(call int) bool {
+		state := r.calls[call].state
+		return state == succeeded || state == failed
+	}
 	for _, sc := range a.of[:a.entered] {
-		if asksPlanner(sc) {
-			continue
+		if begun := begunIn(r, sc); begun != nil && callsOf(begun, &Round{}, was) {
+			return true
 		}
-		if callsOf(sc, a.records[sc.round-1], func(call int) bool {
-			state := r.calls[call].state
-			return state == succeeded || state == failed
-		}) {
+		if !asksPlanner(sc) && callsOf(sc, a.records[sc.round-1], was) {
 			return true
 		}
 	}

@@ -29,6 +29,10 @@ type RoundView struct {
 	// Plan is what runs, and Numbers those of its steps; nil for nothing.
 	Plan    *plan.Plan
 	Numbers Numbers
+	// HandedOver is what its planner has handed over before its answer was whole, and HandedNumbers those of its steps; nil where its
+	// agent lets nothing begin so.
+	HandedOver    *plan.Plan
+	HandedNumbers Numbers
 	// Refused is why what the round came to is not what the agent comes to: its output schema, or a guard, does not let it
 	// pass; nil where none said no.
 	Refused *fault.Error
@@ -70,7 +74,10 @@ func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 		if asksPlanner(sc) {
 			v := RoundView{Number: int(sc.round) - 1, Planner: Call{Step: sc.first}, Answer: r.Result(Call{Step: sc.first})}
 			v.Elapsed, v.Begun = elapsed(r, agent, sc), r.calls[sc.first].attempt > 0
-			if len(sc.plan.Steps) > 1 {
+			if handed := begunIn(r, sc); handed != nil {
+				v.HandedOver, v.HandedNumbers = handed.plan, handed.numbers()
+			}
+			if summarises(sc) {
 				state := r.calls[sc.at(1)].state
 				v.Summary, v.Summarised = r.Result(Call{Step: sc.at(1)}), state.terminal() && state != notTaken
 			}
@@ -115,8 +122,8 @@ func guardViews(r *Run, a *rounds, from int, list []RoundView) {
 func elapsed(r *Run, agent Call, sc *scope) time.Duration {
 	i, _ := r.index(agent)
 	begun, first := r.calls[i].ready, r.calls[sc.first].ready
-	if n := len(sc.plan.Steps); n > 1 && r.calls[sc.at(n-1)].ready != 0 {
-		first = r.calls[sc.at(n-1)].ready // of the summary before
+	if summarises(sc) && r.calls[sc.at(1)].ready != 0 {
+		first = r.calls[sc.at(1)].ready // of the summary before
 	}
 	if begun == 0 || first == 0 {
 		return 0

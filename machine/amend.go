@@ -47,6 +47,9 @@ type Amendment struct {
 	Approved bool
 	// ByOwner says that the run's owner closes what only he may change: the plan of a template, or one within a round.
 	ByOwner bool
+	// Streamed names the attempt of a planner's call that hands over what is added, before its answer is whole; nil for any
+	// other amendment.
+	Streamed *Streamed
 	// Approves is the digest of the question about the plan that it answers, whose plan it changes and approves of; empty for
 	// any other.
 	Approves string

@@ -150,7 +150,7 @@ func (x *amending) read() (*reading, *fault.Error) {
 // addition is the amendment as the plan takes it.
 func (x *amending) addition() *plan.Amendment {
 	p := &plan.Amendment{
-		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain, Round: x.sc.round > 0,
+		Add: x.a.Add, Output: x.a.Output, OutputSteps: x.a.OutputSteps, Scope: x.sc.token, Offset: len(x.contracts), Again: x.mayBeAgain, Round: x.sc.round > 0 || isBegun(x.sc),
 	}
 	how := x.admitted()
 	for i := 0; how != nil && i < len(p.Add); i++ {
@@ -268,10 +268,10 @@ func (x *amending) add(added *reading, at time.Time, out *Effects) {
 	}
 }
 
-// admitted is what was decided of the added steps when they were admitted to a round. What a record says of that for any
-// other plan does not count: there is no agent that it could be about.
+// admitted is what was decided of the added steps when they were admitted to a round, or to what its planner has begun. What a
+// record says of that for any other plan does not count: there is no agent that it could be about.
 func (x *amending) admitted() *Admitted {
-	if x.sc.round == 0 {
+	if x.sc.round == 0 && !isBegun(x.sc) {
 		return nil
 	}
 	return x.a.Admitted
@@ -287,7 +287,7 @@ func (x *amending) settleAdmitted(added *plan.Amended, at time.Time, out *Effect
 	now.direct, now.earlier = append(now.direct, how.Direct...), append(now.earlier, how.Earlier...)
 	of := &Round{Settled: how.Settled, Earlier: how.Earlier}
 	for _, n := range added.Added {
-		agentAround(&x.tree, x.sc).settled(x.Run, x.sc, n, of, at, out)
+		agentOf(&x.tree, x.sc).settled(x.Run, x.sc, n, of, at, out)
 	}
 }
 

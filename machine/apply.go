@@ -67,6 +67,9 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 	if !res.ByOwner {
 		s.executed++
 	}
+	if res.Error != nil || res.Asks != nil {
+		attemptOver(r, i, rec.Time, out)
+	}
 	switch {
 	case res.Asks != nil && r.halting(i): // nobody is asked any more
 		r.end(i, cancelled, rec.Time, out)
@@ -261,6 +264,9 @@ func (r *Run) overrule(i int, rec *Record, out *Effects) {
 // cancelledError says why a call is cancelled whose scope stops: the innermost reason counts.
 func (r *Run) cancelledError(i int) *fault.Error {
 	if discardedAbove(&r.tree, i) && !r.scopeOf(i).stopping {
+		if isBegun(r.scopeOf(i)) {
+			return notBegun()
+		}
 		return discardedError()
 	}
 	for sc := r.scopeOf(i); sc.outer != nil; sc = sc.outer {

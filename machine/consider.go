@@ -158,6 +158,9 @@ func (x *amending) unamendable() *fault.Error {
 		return fault.New(fault.AlreadyFinished, "the plan of %s came to its end before it was amended", shownScope(sc)).
 			WithHint("what is to be done besides is a plan of its own")
 	}
+	if isBegun(sc) || x.a.Streamed != nil {
+		return x.unstreamed()
+	}
 	if err := x.fixed(); err != nil && !(x.a.ByOwner && x.a.only()) {
 		return err
 	}

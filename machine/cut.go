@@ -72,7 +72,7 @@ func replan(r *Run, i int, err *fault.Error, at time.Time, out *Effects) {
 		sc = sc.outer
 	}
 	a := agentAround(&r.tree, sc)
-	if asksPlanner(sc) || sc.asksFor != nil || a.whyCut(sc) != nil {
+	if r.scopeOf(i) == sc && asksPlanner(sc) || sc.asksFor != nil || a.whyCut(sc) != nil {
 		return
 	}
 	r.ordered++

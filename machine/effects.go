@@ -10,7 +10,7 @@ import (
 )
 
 // Record is what the machine reads of the ledger: a stop, the record that decided one attempt, that of an evaluation, or
-// that of an answer, an amendment, a round or a word to an agent. Exactly one of these is set.
+// that of an answer, an amendment, a round or a word to an agent, or the claim of a planner. Exactly one of these is set.
 type Record struct {
 	Seq       uint64    // in the ledger; gives the records of a run one order
 	Time      time.Time // of the ledger
@@ -21,6 +21,7 @@ type Record struct {
 	Amendment *Amendment
 	Round     *Round
 	Say       *Say
+	Claim     *Claim
 }
 
 // Stop says that the run ends early.
@@ -93,11 +94,13 @@ type Round struct {
 	Rest []string
 	// Earlier says of its steps that stand for earlier rounds which results they have.
 	Earlier []Earlier
+	// Begun are steps of it that have begun before the answer was whole: each comes to what it has come to there.
+	Begun []string
 	// Direct are the steps with whose success the loop is over; the result of the first of them is the agent's.
 	Direct []string
 	// Formerly says that a direct step that is a list comes to null, as in runs of before.
 	Formerly bool
-	// Ends says that the loop is over with the round where nothing of it runs. Output is what the agent comes to then, Error
+	// Ends says that the loop is over with the round where nothing of it runs, or nothing but what had begun, if that has not failed. Output is what the agent comes to then, Error
 	// why it fails; where both are nil, it comes to null.
 	Ends   bool
 	Output *Result

@@ -176,6 +176,8 @@ func (sc *scope) leave(r *Run, at time.Time, out *Effects) {
 		r.loopAround(sc).iterated(r, i, sc, at, out)
 	case sc.round > 0:
 		agentAround(&r.tree, sc).left(r, i, sc, at, out)
+	case isBegun(sc):
+		r.endWith(i, &Result{Call: sc.of, Attempt: 1, ByOwner: true, Value: []byte("null"), Size: int64(len("null"))}, at, out)
 	case !sc.good(r):
 		r.fail(i, sc.subPlanFailed(r), at, out)
 	default:

@@ -88,7 +88,7 @@ func (g *letting) underive() {
 // leave lets go of the inputs of scopes, likewise.
 func (g *letting) leave() {
 	for _, sc := range g.run.scopes.below {
-		if sc.input.value != nil && g.run.calls[sc.first].state != absent && g.unreferred(sc.first) && g.over[sc.number] == behind {
+		if len(sc.base().Steps) > 0 && sc.input.value != nil && g.run.calls[sc.first].state != absent && g.unreferred(sc.first) && g.over[sc.number] == behind {
 			sc.input = input{gone: true}
 		}
 	}
@@ -119,9 +119,16 @@ type letting struct {
 // refer finds the steps of earlier rounds that are referred to in rounds that go on.
 func (g *letting) refer() {
 	for _, a := range g.run.scopes.agents {
-		if sc := a.current(); sc != nil {
-			for n := range sc.plan.Steps {
-				g.referTo(g.run.calls[sc.at(n)].result)
+		sc := a.current()
+		if sc == nil {
+			continue
+		}
+		for n := range sc.plan.Steps {
+			g.referTo(g.run.calls[sc.at(n)].result)
+		}
+		if begun := begunIn(g.run, sc); begun != nil {
+			for n := range begun.plan.Steps {
+				g.referTo(g.run.calls[begun.at(n)].result)
 			}
 		}
 	}
@@ -230,8 +237,16 @@ func MissingOf(r *Run, round *Round) (list []*Result) {
 
 // MissingFor is MissingOf for an amendment of a round.
 func MissingFor(r *Run, a *Amendment) []*Result {
+	if r.kept.gone == 0 || a.Admitted == nil {
+		return nil
+	}
 	sc := roundNamed(&r.tree, a.Scope)
-	if r.kept.gone == 0 || a.Admitted == nil || sc == nil {
+	if a.Streamed != nil {
+		if sc = scopeNamed(&r.tree, a.Scope); sc != nil {
+			sc = sc.outer
+		}
+	}
+	if sc == nil || sc.round == 0 {
 		return nil
 	}
 	i, _ := r.index(sc.of)

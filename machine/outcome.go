@@ -370,6 +370,9 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 
 // waitsFor says what a scope waits for.
 func (sc *scope) waitsFor() string {
+	if isBegun(sc) && sc.remaining == 0 {
+		return "what its planner writes"
+	}
 	if sc.remaining == 0 && sc.plan.Open {
 		return "an amendment, until " + sc.amended.until.UTC().Format(time.RFC3339)
 	}

@@ -326,6 +326,8 @@ func (r *Run) apply(rec *Record, out *Effects) {
 		r.amendments.take(r, rec, out)
 	case rec.Round != nil:
 		takeRound(r, rec, out)
+	case rec.Claim != nil:
+		takeClaim(r, rec.Claim)
 	case rec.Say != nil:
 		takeSay(r, rec.Say, rec.Time, out)
 	}

@@ -212,7 +212,7 @@ func (sc *scope) revision() int {
 
 // keepOpen lets an open scope wait for amendments from now on.
 func (sc *scope) keepOpen(r *Run, at time.Time) {
-	if !sc.plan.Open || sc.amended != nil && sc.amended.closed {
+	if !sc.plan.Open || sc.plan.OpenFor == 0 || sc.amended != nil && sc.amended.closed { // without an end: its planner closes it
 		return
 	}
 	a := sc.amend()

@@ -61,6 +61,9 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 	if sc.waves != nil && !sc.stopping {
 		sc.openWave(r, at, out)
 	}
+	if sc.round > 0 && i == sc.first {
+		plannerOver(r, sc, at, out)
+	}
 	sc.takeReached(r, at, out)
 	sc.leave(r, at, out)
 }

@@ -142,10 +142,19 @@ func (t *tree) insideOf(i int) *scope {
 		return t.scopes.agents[n-1].current()
 	}
 	sc := t.scopes.below[n-1]
-	if t.calls[sc.first].state == absent {
+	if !isEntered(t, sc, i) {
 		return nil
 	}
 	return sc
+}
+
+// isEntered reports whether the one scope of a composite was entered: its steps are there then. One that begins without any
+// is entered as soon as its composite has begun.
+func isEntered(t *tree, sc *scope, i int) bool {
+	if len(sc.base().Steps) == 0 {
+		return t.calls[i].attempt > 0 && t.calls[i].state != ready
+	}
+	return t.calls[sc.first].state != absent
 }
 
 // Inside returns the plan of each scope that a composite was entered with, as it is now, and the numbers of its steps. A

@@ -198,7 +198,7 @@ type Closing struct {
 // openScopes returns the scopes that may still wait for an amendment.
 func openScopes(t *tree) (list []*scope) {
 	waits := func(sc *scope) bool { // before its plan is approved of it has not begun
-		return sc.plan.Open && sc.amended != nil && !sc.stopping && !sc.amended.closed
+		return sc.plan.Open && sc.plan.OpenFor > 0 && sc.amended != nil && !sc.stopping && !sc.amended.closed
 	}
 	if waits(&t.root) {
 		list = append(list, &t.root)

@@ -173,3 +173,47 @@ func TestCost(t *testing.T) {
 	require.InDelta(t, 3*0.9+0.1*0.1+5*15, Price{Input: 3, Output: 15, Cached: &tenth}.Cost(
 		Usage{InputTokens: 1_000_000, CachedTokens: 100_000, OutputTokens: 5_000_000}), 1e-9)
 }
+
+// TestWhatIsWholeIsHandedOver before the answer is: in mode tools each call once the next begins, as the step that the answer has,
+// in mode plan what was written; of a last answer, and in other modes, nothing.
+func TestWhatIsWholeIsHandedOver(t *testing.T) {
+	t.Parallel()
+	plays := func(request string, p string, events ...[2]string) (text string, steps []string, a *Answer) {
+		r := NewReader(Prepare(parsed(t, request), modelOf(p), false))
+		r.HandOver(func(more string) { text += more }, func(step json.RawMessage) { steps = append(steps, string(step)) })
+		for _, e := range events {
+			_, f := r.Event(e[0], []byte(e[1]))
+			require.Nil(t, f)
+		}
+		a, f := r.Closed()
+		require.Nil(t, f)
+		return text, steps, a
+	}
+	openAI := func(delta, finish string) [2]string {
+		return [2]string{"", `{"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}`}
+	}
+	calls := [][2]string{
+		openAI(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"find","arguments":"{\"n\""}}]}`, "null"),
+		openAI(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`, "null"),
+		openAI(`{"tool_calls":[{"index":1,"id":"c2","function":{"name":"find","arguments":"{\"n\":2}"}}]}`, "null"),
+		openAI(`{}`, `"tool_calls"`),
+	}
+	_, steps, a := plays(`{"input":1,"mode":"tools","tools":[{"name":"find"}]}`, OpenAI, calls...)
+	require.Equal(t, []string{string(encode(a.Steps[0]))}, steps)
+	require.Len(t, a.Steps, 2)
+	_, steps, _ = plays(`{"input":1,"mode":"tools","tools":[{"name":"find"}],"final":true}`, OpenAI, calls...)
+	require.Empty(t, steps)
+	_, steps, a = plays(`{"input":1,"mode":"tools","tools":[{"name":"find"}]}`, Anthropic,
+		[2]string{"content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"find","input":{}}}`},
+		[2]string{"content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"n\":1}"}}`},
+		[2]string{"content_block_stop", `{"type":"content_block_stop","index":0}`},
+		[2]string{"content_block_start", `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t2","name":"find","input":{}}}`},
+		[2]string{"content_block_delta", `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"n\":2}"}}`},
+		[2]string{"content_block_stop", `{"type":"content_block_stop","index":1}`},
+		[2]string{"message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`},
+		[2]string{"message_stop", `{"type":"message_stop"}`})
+	require.Equal(t, []string{string(encode(a.Steps[0]))}, steps)
+	text, steps, _ := plays(`{"input":1,"mode":"plan"}`, OpenAI, openAI(`{"content":"{\"steps\":"}`, "null"), openAI(`{"content":"[]}"}`, "null"), openAI(`{}`, `"stop"`))
+	require.Equal(t, `{"steps":[]}`, text)
+	require.Empty(t, steps)
+}

@@ -18,6 +18,8 @@ const maxCalls = 10_000
 type Reader struct {
 	p      *Prepared
 	a      assembly
+	names  map[string]string // of the tools of calls that are handed over, by what they are called by; nil before the first,
+	taken  map[string]bool   // and their ids
 	stream interface {
 		event(a *assembly, name string, data []byte) *Failure
 		state(a *assembly) []json.RawMessage
@@ -39,6 +41,33 @@ func NewReader(p *Prepared) *Reader {
 
 // Tell has what the model writes told as it comes: its text, and its calls by name and arguments.
 func (r *Reader) Tell(to func(text string)) { r.a.tell = to }
+
+// HandOver has what is whole of an answer told before all of it is: in mode plan its text, in mode tools each call as a step, once
+// the next one begins. In any other mode, and of a last answer, nothing is.
+func (r *Reader) HandOver(text func(string), step func(json.RawMessage)) {
+	switch {
+	case r.p.request.Final:
+	case r.p.request.Mode == ModePlan:
+		r.a.plan = text
+	case r.p.request.Mode == ModeTools:
+		r.a.next = func(w *written) { r.handOver(w, step) }
+	}
+}
+
+// handOver hands over a call that is whole. One that had to be mended is for the end.
+func (r *Reader) handOver(w *written, step func(json.RawMessage)) {
+	if r.names == nil {
+		r.names, r.taken = realNames(r.p.request.Tools), map[string]bool{}
+	}
+	name := w.name
+	if tool, known := r.names[name]; known {
+		name = tool
+	}
+	args, repaired, ok := w.object()
+	if id := stepID(w.id, name, r.taken); ok && !repaired {
+		step(encode(Step{ID: id, Tool: name, Arguments: args}))
+	}
+}
 
 // Event takes an event of the stream, by its name where the form has names. done says that nothing more needs to be
 // read: the answer has ended, or what is left can change nothing. A Failure is the provider's word, or that of a limit.
@@ -189,7 +218,9 @@ type assembly struct {
 	ended   bool // nothing more will come
 	sure    bool // nothing more matters
 	early   *early
-	tell    func(string) // what is written, as it comes; nil: nobody
+	tell    func(string)     // what is written, as it comes; nil: nobody
+	plan    func(string)     // likewise of the text of a plan
+	next    func(w *written) // is told of each call once the next one begins; nil: nobody
 	usage   Usage
 	bytes   int // beside text and arguments
 }
@@ -203,6 +234,7 @@ type written struct {
 func (a *assembly) say(text string) {
 	a.text.WriteString(text)
 	a.told(text)
+	a.planned(text)
 	a.watch(text)
 }
 
@@ -213,6 +245,13 @@ func (a *assembly) told(text string) {
 	}
 }
 
+// planned tells what was written of a plan.
+func (a *assembly) planned(text string) {
+	if a.plan != nil && text != "" {
+		a.plan(text)
+	}
+}
+
 // argue takes more of the arguments of a call. Whoever is told reads its name before them.
 func (a *assembly) argue(w *written, text string) {
 	if w.arguments.Len() == 0 && text != "" && w.name != answerName {
@@ -220,6 +259,9 @@ func (a *assembly) argue(w *written, text string) {
 	}
 	w.arguments.WriteString(text)
 	a.told(text)
+	if w.name == answerName {
+		a.planned(text)
+	}
 }
 
 // watch looks at what an object of commands goes on with.
@@ -230,6 +272,9 @@ func (a *assembly) watch(text string) {
 }
 
 func (a *assembly) call(id, name string) *written {
+	if n := len(a.calls); n > 0 && a.next != nil {
+		a.next(a.calls[n-1])
+	}
 	w := &written{id: id, name: name}
 	a.calls = append(a.calls, w)
 	return w

@@ -61,6 +61,8 @@ type Request struct {
 	ExtraInstruction string          `json:"extra_instruction,omitempty"`
 	// DroppedOutput is an output that did not count, because a call beside it failed.
 	DroppedOutput json.RawMessage `json:"dropped_output,omitempty"`
+	// Began are calls that had begun while an answer was written that broke off.
+	Began json.RawMessage `json:"began,omitempty"`
 	// OutputSchema is the JSON Schema of the answer's output: in ModeText and of a final answer it is asked for, in the
 	// other modes told.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`

@@ -76,6 +76,13 @@ func (r *Request) system() string {
 // toolList describes tools that are not offered natively.
 func toolList(tools []Tool) string { return "Tools, a JSON object each:" + toolLines(tools) }
 
+// began is what a model is told of calls that had begun in an attempt before this one, by whether its answer names its calls itself.
+var began = map[bool]string{
+	false: "Calls that began while an answer was written that broke off. They are part of this answer, whatever it says: don't make them again",
+	true: "Steps that began while a plan was written that broke off. They are part of this plan, whatever it says, and are not made again: " +
+		"to refer to one, write it again as it was, under its id",
+}
+
 // tail is what is true of this request alone; the next one of the conversation has another.
 func (r *Request) tail() string {
 	var parts []string
@@ -87,6 +94,7 @@ func (r *Request) tail() string {
 	add("State", r.State)
 	add("Facts", r.Facts)
 	add("Tools that can't be called yet", r.Locked)
+	add(began[r.Mode == ModePlan], r.Began)
 	add("An output that did not count, since a call beside it failed", r.DroppedOutput)
 	if r.Final {
 		add("Results of all actions", r.ActionResults)

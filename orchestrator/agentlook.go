@@ -192,6 +192,9 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	}
 	for _, v := range begun {
 		x.begun(r, &v)
+		if v.Plan == nil && len(x.loop.Rounds[v.Number].Handed) > 0 {
+			x.gather(r, v.Number, "", v.HandedOver, v.HandedNumbers)
+		}
 		if v.Plan != nil {
 			x.gather(r, v.Number, "", v.Plan, v.Numbers)
 			if v.Number < round || captures(r, of) {
@@ -228,6 +231,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	default:
 		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
 	}
+	x.handedOver(r, v, round)
 	x.loop.Rounds = append(x.loop.Rounds, round)
 	x.guarded(r, round, v.Guards)
 }
@@ -247,6 +251,33 @@ func (x *looked) guarded(r *run, round *agents.Round, all []machine.GuardView) {
 		}
 	}
 	x.said = append(x.said, said)
+}
+
+// handedOver adds to a round what its planner has handed over before its answer was whole, and which of it a later attempt is
+// told of.
+func (x *looked) handedOver(r *run, v *machine.RoundView, to *agents.Round) {
+	if v.HandedOver == nil || len(v.HandedOver.Steps) == 0 {
+		return
+	}
+	if v.Answer == nil && v.Record == nil {
+		to.EndedAt = machine.EndedAt(r.machine, x.scope)
+	}
+	for _, a := range r.machine.InForce(subjects.InScope(subjects.Iteration(x.name, v.Number), plan.StreamStep)) {
+		for _, step := range a.Add {
+			id := agent.StepID(step)
+			n, known := v.HandedOver.Index(id)
+			switch {
+			case !known || agent.IsRound(id):
+			case machine.Gone(r.machine, v.HandedNumbers.Of(n)):
+				to.Gone = append(to.Gone, id)
+			default:
+				to.Handed = append(to.Handed, step)
+				if at := machine.BegunAt(r.machine, machine.Call{Step: v.HandedNumbers.Of(n)}); at > 0 && at <= to.EndedAt {
+					to.Told = append(to.Told, id)
+				}
+			}
+		}
+	}
 }
 
 // amendedIn returns the amendments of a round that are in force.
@@ -271,6 +302,9 @@ func saidIn(r *run, agent machine.Call, round int) (all []request.Message) {
 func (x *looked) gather(r *run, round int, above string, p *plan.Plan, of machine.Numbers) {
 	for k := range p.Steps {
 		s := &p.Steps[k]
+		if slices.Contains(x.loop.Rounds[round].Gone, s.ID) && above == "" && machine.Gone(r.machine, of.Of(k)) {
+			continue
+		}
 		path, single := above+"/"+s.ID, true
 		if above == "" {
 			path = s.ID
@@ -309,7 +343,7 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 		call.Seq, call.Again = res.Seq, tries(r).Taken(c) || s.Plan != nil && !tries(r).Made(c)
 		call.ByOwner = res.ByOwner && s.Plan == nil && !call.Again
 		if len(r.agents.said) > 0 && s.Plan == nil {
-			said := r.agents.said[attemptOf{r.token(c), res.Attempt}]
+			said := r.agents.said[attemptOf{r.token(res.Call), res.Attempt}] // of the call that was made
 			call.Type, call.Said = said.kind, said.planner
 		}
 	}
@@ -334,7 +368,10 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 func (x *looked) pathOf(r *run, c machine.Call) string {
 	path := ""
 	for c.Step != machine.ThePlan && c != x.scope {
-		if id := r.step(c.Step).ID; id != plan.IterationStep && path != "" {
+		if id := r.step(c.Step).ID; id == plan.StreamStep { // its steps are those of the round
+			c = r.machine.Composite(c.Step)
+			continue
+		} else if id != plan.IterationStep && path != "" {
 			path = id + "/" + path
 		} else if id != plan.IterationStep {
 			path = id

@@ -60,6 +60,7 @@ func (s *api) open() error {
 		{subjects.IntakeShardsFilter, "", s.submission},
 		{subjects.AllProgress, "", s.progress},
 		{subjects.AllTokens, "", s.token},
+		{subjects.AllStreams, "", func(m *nats.Msg) { takeHandedOver(s, m) }},
 	}
 	known := func(m *nats.Msg) bool {
 		_, plan := subjects.ParseSubmit(m.Subject)

@@ -216,6 +216,9 @@ func (di *dispatcher) dispatch(r *run, d machine.Dispatch, repair int, f *flight
 	if contract.AtMostOnce {
 		s.step.Claim = subjects.ClaimRecord(s.attempt, di.store.Shards())
 	}
+	if _, _, streams := machine.Streams(r.machine, d.Call); streams {
+		s.step.Stream = subjects.ClaimRecord(s.attempt, di.store.Shards())
+	}
 	if at, asked := r.machine.Deadline(d.Call); asked {
 		s.step.Deadline = at
 	}

@@ -331,7 +331,7 @@ func eachOf(st *outcome.Step, step int, list func(*outcome.Step, machine.Call)) 
 func ofAgents(r *run, st *outcome.Step, c machine.Call) {
 	st.Reused = st.Reused || tries(r).Taken(c)
 	if res := r.machine.Decided(c); res != nil && len(r.agents.said) > 0 {
-		said := r.agents.said[attemptOf{st.ID, res.Attempt}]
+		said := r.agents.said[attemptOf{r.token(res.Call), res.Attempt}] // of the call that was made
 		st.Type, st.Shown = said.kind, said.planner
 	}
 }
@@ -363,7 +363,8 @@ const (
 	problemsShown = 3
 )
 
-// fitRefused lists the answers of an agent's planner that came to nothing, as long as there is room: the latest first.
+// fitRefused lists the answers of an agent's planner that came to nothing, as long as there is room: the latest first. Behind that of
+// those alone of which something had begun, without what is wrong with them.
 func (room *room) fitRefused(r *run, step int, st *outcome.Step) {
 	list := func(of *outcome.Step, c machine.Call) {
 		all := machine.Rounds(r.machine, c, 0)
@@ -376,8 +377,12 @@ func (room *room) fitRefused(r *run, step int, st *outcome.Step) {
 			for _, p := range x.Problems {
 				room.refused -= len(p.Path) + len(p.Message) + len(p.Hint)
 			}
-			if room.refused < 0 {
-				break
+			full := room.refused < 0
+			if full && (all[k].HandedOver == nil || len(all[k].HandedOver.Steps) == 0) {
+				continue
+			}
+			if full { // that it came to nothing a retry has to know, which sees the steps that had begun before it was whole
+				x.Problems = []fault.Problem{}
 			}
 			of.Refused = append(of.Refused, x)
 		}

@@ -243,11 +243,23 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 		}
 	case subjects.SayKind:
 		rec.Say = sayOf(e)
+	case subjects.ClaimKind:
+		if !handsOver(r, e.rec.Attempt) {
+			return true
+		}
+		rec.Claim = &machine.Claim{Token: e.rec.Attempt.Step, Attempt: e.rec.Attempt.Number, Nonce: wire.ParseClaim(e.Data).Nonce}
 	default:
 		return true
 	}
 	dr.record(r, rec, now)
 	return true
+}
+
+// handsOver reports whether an attempt is of a planner whose agent lets it hand over steps: nobody else's claims decide anything.
+func handsOver(r *run, a subjects.Attempt) bool {
+	_, _, is := planStep(r, subjects.InScope(subjects.ScopeOf(a.Step), plan.StreamStep))
+	_, _, ok := r.call(a)
+	return is && ok
 }
 
 // record hands a whole record to the machine.

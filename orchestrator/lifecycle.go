@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/kv"
@@ -99,8 +100,12 @@ func (lc *lifecycle) forget(r *run) {
 func (lc *lifecycle) take(r *run, rec subjects.Record, e kv.Entry) {
 	r.lastSeq = max(r.lastSeq, e.Seq)
 	switch rec.Kind {
-	case subjects.ClaimKind, subjects.NoteKind, subjects.StrayRecord:
-		return // claims and notes are for workers and the sweep; they decide nothing
+	case subjects.NoteKind, subjects.StrayRecord:
+		return // notes are for workers; they decide nothing
+	case subjects.ClaimKind: // is for workers and the sweep, but for who may hand over steps of an agent's answer
+		if !strings.HasSuffix(rec.Attempt.Step, "/"+plan.PlannerStep) || r.plan != nil && !r.has(rec.Attempt) {
+			return
+		}
 	case subjects.StepKind:
 		if r.plan != nil && !r.has(rec.Attempt) {
 			return

@@ -132,6 +132,9 @@ func amendmentOf(r *run, rec subjects.Record, a *wire.Amend) *machine.Amendment 
 		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
 		Approved: a.Approved, Approves: a.Approves, ByOwner: a.ByOwner,
 	}
+	if a.Streamed != nil {
+		x.Streamed = &machine.Streamed{Attempt: a.Streamed.Attempt, Nonce: a.Streamed.Nonce}
+	}
 	for name, t := range a.Tools {
 		if x.Contracts == nil {
 			x.Contracts = map[string]*tool.Contract{}
@@ -140,7 +143,11 @@ func amendmentOf(r *run, rec subjects.Record, a *wire.Amend) *machine.Amendment 
 	}
 	if a.Round != nil && r.agents != nil {
 		var of *agent.Definition
-		if c, _, is := machine.RoundNamed(r.machine, rec.Step); is {
+		c, _, is := machine.RoundNamed(r.machine, rec.Step)
+		if !is && a.Streamed != nil {
+			c, is = machine.StreamNamed(r.machine, rec.Step)
+		}
+		if is {
 			of = r.agents.defined[r.step(c.Step).Does().Tool]
 		}
 		x.Admitted = agents.Admitted(a.Round, of, r.agents.templates, r.agents.frozen(r))
@@ -244,7 +251,7 @@ func amendShape(r *run, s *wire.Shape, scope string) {
 // items of a list have the shape that they began with, since each item has its own. ok is false for a run that was
 // never amended.
 func lastShape(r *run) (body json.RawMessage, ok bool) {
-	if r.machine == nil || len(r.machine.Amendments()) == 0 {
+	if r.machine == nil || !slices.ContainsFunc(r.machine.Amendments(), func(a *machine.Amendment) bool { return a.Streamed == nil }) {
 		return nil, false
 	}
 	s, ok := wire.ReadShape(r.body)

@@ -40,7 +40,8 @@ type expected struct {
 	attempt  subjects.Attempt
 	shard    int
 	patience time.Duration // timeout of one execution and its lease
-	once     bool          // at_most_once
+	once     bool          // at_most_once, or streams: its claim is looked at
+	streams  bool          // it may hand over steps of an answer, and be made again
 	held     bool          // back by this owner; somebody else may have sent it
 	now      time.Time     // of the ledger, when this was asked
 }
@@ -203,8 +204,9 @@ func (rc *reconciler) outstanding(runs []*run, gone map[*run]time.Duration) (lis
 				return
 			}
 			c := r.machine.Contract(d.Step)
+			_, _, streams := machine.Streams(r.machine, d.Call)
 			list = append(list, expected{
-				run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce, held: held, now: now,
+				streams: streams && !c.AtMostOnce, run: r, dispatch: d, attempt: r.attempt(d.Call, d.Attempt), shard: r.shard(d.Step), patience: c.Timeout + r.ackWait(d.Step), once: c.AtMostOnce || streams, held: held, now: now,
 			})
 		})
 	}
@@ -378,7 +380,12 @@ func (rc *reconciler) claimed(ctx context.Context, x expected) (bool, error) {
 	if errors.Is(err, &fault.Error{Code: fault.NotFound}) {
 		return false, nil
 	}
-	if err == nil && x.now.Sub(e.Time) > x.patience {
+	switch {
+	case err != nil || x.now.Sub(e.Time) <= x.patience:
+	case x.streams:
+		rc.decider.fail(x.attempt, fault.New(fault.ToolFailed, "a worker had begun to write this answer, may have handed over steps of it, and was lost").
+			WithHint("the next attempt is told what has begun"), x.run.trace)
+	default:
 		rc.decider.fail(x.attempt, fault.New(fault.OutcomeUnknown, "a worker had begun the step and was lost; whether it took effect is not known").
 			WithHint("look at the tool's own system before you run it again"), x.run.trace)
 	}

@@ -350,7 +350,8 @@ func (x *takeover) rounds(ctx context.Context, st *outcome.Step, name string) (w
 	return st.Status == outcome.StepSucceeded, nil
 }
 
-// roundsIn returns what the rounds of an agent are made of, the call of the planner first.
+// roundsIn returns what the rounds of an agent are made of, the call of the planner first. What had begun before its answer was
+// whole stands there as steps of the answer, if it came to that.
 func roundsIn(st *outcome.Step) (rounds [][]*outcome.Step) {
 	for i := range st.Steps {
 		each := &st.Steps[i]
@@ -361,7 +362,9 @@ func roundsIn(st *outcome.Step) (rounds [][]*outcome.Step) {
 			return nil
 		}
 		last := len(rounds) - 1
-		rounds[last] = append(rounds[last], each)
+		if each.ID != subjects.InScope(subjects.Iteration(st.ID, last), plan.StreamStep) {
+			rounds[last] = append(rounds[last], each)
+		}
 	}
 	return rounds
 }

@@ -75,6 +75,7 @@ func (w *world) registerAgents() {
 	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":%s,"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
 		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, simOpener, budget)
 	w.registerAgent(simAgent, w.agentDefinition)
+	w.registerWriter()
 }
 
 // inline reports whether the run of a world defines its agent itself.
@@ -116,6 +117,7 @@ func (w *world) submitAgents() {
 		w.stats["a run that defines its agent itself"]++
 	}
 	w.truths.agents[plan.Digest(body)] = true
+	w.submitWriter()
 	w.at(w.knobs.faults/4, func() {
 		w.submit(subjects.NewRun("t", "agent"), body, nil)
 		w.saysTo(subjects.NewRun("t", "agent"), 0)
@@ -137,6 +139,9 @@ func (w *world) simTemplatesOf() map[string]*plan.Template {
 	}
 	if w.approvesRounds() {
 		all[simAgent].Agent.Approval = &plan.Approval{}
+	}
+	if w.writes() {
+		all[simWritten] = &plan.Template{Name: simWritten, Agent: &plan.Agent{Planner: simWriter, MaxRounds: 20, Streams: true}}
 	}
 	all[simAgent].Agent.Summary = simDigest
 	if w.judges() {
@@ -185,6 +190,8 @@ var simClerkScript = []string{`{"steps":[{"id":"x","tool":"opener/a","arguments"
 func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 	switch a.Tool {
 	case simPlanner:
+	case simWriter:
+		return w.writerPlays(a, args)
 	case simJudge:
 		return reference.Reply{Body: w.truths.of(a.Run, a.Generation).judged(a, args)}
 	case simDigest:
@@ -288,12 +295,16 @@ func agentStep(a subjects.Attempt) (*plan.Step, bool) {
 		return nil, false
 	}
 	own := segments[len(segments)-1].Kind == subjects.CallSegment
-	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner || a.Tool == simDigest || a.Tool == simJudge)
+	return &plan.Step{ID: a.Step, Tool: a.Tool}, own == (a.Tool == simPlanner || a.Tool == simWriter || a.Tool == simDigest || a.Tool == simJudge)
 }
 
 // agentDispatched checks that a round begins when the one before is over, its calls when it was decided, and that nothing
 // passes its gate.
 func (t *truths) agentDispatched(x *truth, a subjects.Attempt) {
+	if x.streams != nil {
+		t.streamDispatched(x, a)
+		return
+	}
 	scope := subjects.ScopeOf(a.Step)
 	t.checkRound(x, a)
 	t.guardedDispatched(x, a)
@@ -413,6 +424,10 @@ func (t *truths) checkAgent(x *truth, doc *outcome.Run) {
 			t.w.violate("I1", "the run is over, and %s is %s", st.ID, st.Status)
 		}
 	})
+	if x.streams != nil {
+		t.checkStreams(x, doc)
+		return
+	}
 	t.wordsTold(x, doc)
 	t.checkReplanned(x, doc)
 	t.checkGuarded(x, doc)

@@ -185,6 +185,7 @@ func (o *orch) agentsAmendedAlike(l *loop) {
 	for _, r := range l.runs.byID {
 		if x := o.w.truths.of(r.id, r.generation); x != nil && x.agent {
 			o.roundsAmendedAlike(r, x)
+			o.streamsAlike(r, x)
 		}
 	}
 }

@@ -156,6 +156,10 @@ func (t *truths) standsOnce(asked bool, stand []string, rec subjects.Record, e *
 
 // amendRecorded checks that the amendments of a run are those that somebody asked for, each number once.
 func (t *truths) amendRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
+	if x.streams != nil && x.start != nil && strings.HasSuffix(rec.Step, "/=stream") {
+		t.streamAmended(x, rec, e)
+		return
+	}
 	if x.agent && x.start != nil && subjects.IsIteration(rec.Step) {
 		t.roundAmended(x, rec, e)
 		return

@@ -302,10 +302,14 @@ func (t *truths) checkI7(a subjects.Attempt, step *wire.Step, args []byte) {
 	if step.Key != a.Key() || step.Attempt != a.Number {
 		t.w.violate("I7", "%s was executed under the key %s", a.MessageID(), step.Key)
 	}
-	if before := x.args[a.Step]; before != nil && !bytes.Equal(before, args) {
+	of := a.Step
+	if a.Tool == simWriter { // each attempt is told what has begun before it
+		of = attemptKeyOf(a.Step, a.Number)
+	}
+	if before := x.args[of]; before != nil && !bytes.Equal(before, args) {
 		t.w.violate("I6", "%s was called with %s, and before with %s", a.MessageID(), args, before)
 	}
-	x.args[a.Step] = args
+	x.args[of] = args
 	planned, _ := x.stepOf(a)
 	if x.effects[a.Step]++; x.effects[a.Step] > 1+x.inquiries.count[a.Step] && x.contract(planned).AtMostOnce {
 		t.w.violate("I7", "%s of an at_most_once tool was executed %d times", a.Key(), x.effects[a.Step])

@@ -29,6 +29,7 @@ type truths struct {
 	spoken  map[string]*spoken           // likewise, of those in the state dialect
 	swayed  map[string]bool              // plans, by their digest, of a run of which something besides the tools had a say
 	agents  map[string]bool              // likewise, of those that call an agent
+	writers map[string]bool              // likewise, of those that call one that lets steps begin while its planner writes
 	rounds  map[string][]byte            // records of rounds as they were made, by subject
 	runs    map[genKey]*truth
 	order   []*truth
@@ -98,11 +99,12 @@ type truth struct {
 	outcome    []byte // that history was given
 
 	amendedRounds *simAmendedRounds // nil for none
+	streams       *simStreams       // nil but for a run of an agent whose planner hands over steps
 }
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, agents: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, agents: map[string]bool{}, writers: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -139,6 +141,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		x.plan, _ = plan.ParseLimited(e.Data, nil, plan.Limits{Templates: t.w.simTemplatesOf()})
 		if x.agent, x.spoken = t.agents[x.digest], t.spoken[x.digest]; x.spoken != nil {
 			t.w.stats["a plan in the state dialect"]++
+		}
+		if t.writers[x.digest] {
+			x.streams = newSimStreams()
 		}
 		if x.amendments = t.amendmentsFor(x.digest); x.amendments != nil {
 			x.plan = x.amendments.wholeOf(t.w.templates.plans)
@@ -190,6 +195,9 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		t.toldRecorded(x, rec, e)
 	case rec.Kind == subjects.StepKind:
 		t.stepRecorded(x, rec.Attempt, e)
+		x.streams.stepRecorded(rec.Attempt, e.Seq, x.records[rec.Attempt.Step][rec.Attempt.Number])
+	case rec.Kind == subjects.ClaimKind:
+		x.streams.claimRecorded(rec.Attempt, e.Data)
 	}
 }
 
@@ -425,6 +433,9 @@ func (t *truths) published(subject string, body []byte) {
 
 func (t *truths) answered(m *nats.Msg) {
 	t.checkI10(m.Subject, m.Data)
+	if t.streamAnswered(m) {
+		return
+	}
 	if t.roundAmendAnswered(m) {
 		return
 	}

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -23,10 +24,11 @@ type hand struct {
 	lives   int
 	nonces  int
 	working map[subjects.Attempt]*bool // cancelled
+	claims  map[subjects.Attempt]string
 }
 
 func (w *world) newHand(name string, life int) *hand {
-	h := &hand{process: &process{w: w, name: name + "." + strconv.Itoa(life)}, slots: 1 + w.Intn(6), lives: life, working: map[subjects.Attempt]*bool{}}
+	h := &hand{process: &process{w: w, name: name + "." + strconv.Itoa(life)}, slots: 1 + w.Intn(6), lives: life, working: map[subjects.Attempt]*bool{}, claims: map[subjects.Attempt]string{}}
 	h.offset = w.skew()
 	h.store = &simStore{p: h.process, w: w}
 	h.died = func() { w.lostHand(h) }
@@ -117,6 +119,9 @@ func (h *hand) work(m *message, delivered int, cancelled *bool) {
 	if step.Claim != "" && h.w.bug != noClaim && !h.claim(m, &step) {
 		return
 	}
+	if step.Stream != "" && delivered > 1 && !h.claim(m, &step) {
+		return
+	}
 	if delivered > 5 {
 		h.w.stats["a step that nobody survived"]++
 		h.answer(m, &step, wire.Result{Error: fault.New(fault.WorkerLost, "nobody survived it")}, true)
@@ -139,6 +144,9 @@ func (h *hand) execute(m *message, step *wire.Step, args []byte) (r wire.Result,
 	h.w.truths.effect(m, step, args, h)
 	r.Started = h.clock()
 	reply := h.w.truths.call(m.attempt, args)
+	if step.Stream != "" {
+		h.writing(m, step)
+	}
 	long := h.w.upTo(60 * time.Millisecond)
 	if h.w.chance(h.w.knobs.long) {
 		long = h.w.upTo(5 * time.Second)
@@ -229,12 +237,14 @@ func (h *hand) stands(m *message) bool {
 // claim makes sure that this delivery alone executes a step of an at_most_once tool.
 func (h *hand) claim(m *message, step *wire.Step) bool {
 	h.nonces++
+	at := cmp.Or(step.Claim, step.Stream)
 	mine := wire.Claim{Nonce: h.name + "/" + strconv.Itoa(h.nonces), Seq: m.seq}
 	header, body := mine.Message(h.name)
 	plan := subjects.PlanRecord(m.attempt.Run, h.store.Shards())
-	d, _, _ := h.store.Create(context.Background(), step.Claim, header, body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
+	d, _, _ := h.store.Create(context.Background(), at, header, body, &kv.Fence{Subject: plan, Seq: m.attempt.Generation})
 	switch d {
 	case kv.Written:
+		h.claims[m.attempt] = mine.Nonce
 		return true
 	case kv.Gone:
 		h.w.stats["claim of a run that was over refused"]++
@@ -243,16 +253,21 @@ func (h *hand) claim(m *message, step *wire.Step) bool {
 	default: // decided: by itself or by another
 	}
 	var there wire.Claim
-	e := h.found(step.Claim)
+	e := h.found(at)
 	if e != nil {
 		there = wire.ParseClaim(e.Data)
 	}
 	switch {
 	case e != nil && there == mine:
+		h.claims[m.attempt] = mine.Nonce
 		if e := h.found(plan); e != nil && e.Seq == m.attempt.Generation {
 			return true
 		}
 		h.ack(m)
+	case e != nil && there.Seq == m.seq && step.Claim == "":
+		h.w.stats["an answer that another worker had begun to write"]++
+		f := fault.New(fault.ToolFailed, "a worker was lost that had begun to write this answer")
+		h.answer(m, step, wire.Result{Error: f}, true)
 	case e != nil && there.Seq == m.seq:
 		h.w.stats["an attempt claimed by a worker that was lost"]++
 		h.answer(m, step, wire.Result{Error: fault.New(fault.OutcomeUnknown, "a worker was lost")}, true)

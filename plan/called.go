@@ -40,6 +40,8 @@ type Agent struct {
 	Summary string
 	// Responds says that the planner is asked for a last answer once the loop is over, by one round more.
 	Responds bool
+	// Streams says that steps may begin while the planner still writes.
+	Streams bool
 	// Approval has a person asked about each round before anything of it runs; nil: nobody is.
 	Approval *Approval
 	// Time is the longest that all of it may take; 0 for no bound of its own.
@@ -98,6 +100,9 @@ const PlannerStep = "=plan"
 // SummaryStep is that of the step by which a round has a summary made before it calls the planner.
 const SummaryStep = "=summary"
 
+// StreamStep is that of the step in which stands what a planner has begun before its answer was whole.
+const StreamStep = "=stream"
+
 // GuardStep begins the ids of the steps by which an agent asks guards that are tools; behind it stands a number. Within a
 // round the n-th call of the guard t, of so many that are tools, has the number n times those, and t.
 const GuardStep = "=guard-"
@@ -119,6 +124,10 @@ func (a *Agent) round() *Plan {
 	if a.Summary != "" {
 		p.Steps = append(p.Steps, Step{ID: SummaryStep, Tool: a.Summary, Optional: true})
 		Order(p, 0, 1)
+	}
+	if a.Streams {
+		begun := &Plan{Open: true, Concurrency: a.Concurrency, Timeout: MaxTimeout, Language: 2}
+		p.Steps = append(p.Steps, Step{ID: StreamStep, Plan: begun, Optional: true})
 	}
 	if len(a.GuardTools) > 0 {
 		p.Guards = &Plan{Timeout: MaxTimeout, Depth: 1, Language: 2}

@@ -83,6 +83,8 @@ const (
 	AllCancels = "cancel.>"
 	// AllProgress is what workers say of how far their steps are.
 	AllProgress = "progress.>"
+	// AllStreams is what planners hand over of their answers before these are whole.
+	AllStreams = "stream.>"
 	// AllTokens is what workers tell of what their handlers are writing.
 	AllTokens = "token.>"
 )

@@ -31,6 +31,9 @@ const (
 	HeaderDefinition = "Stepjet-Definition"
 	// HeaderClaim, on a step of an at_most_once tool: the subject to create before executing.
 	HeaderClaim = "Stepjet-Claim"
+	// HeaderStream, on a call of a planner whose agent lets steps begin while it writes: the subject to create, as of a claim,
+	// before the first is handed over.
+	HeaderStream = "Stepjet-Stream"
 	// HeaderKey, on a step: the idempotency key, the same for all attempts.
 	HeaderKey = "Stepjet-Key"
 	// HeaderRetriedKey, on a step of a run that tries another one again: the key that the step had in that one, if it

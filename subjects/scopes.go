@@ -160,7 +160,8 @@ func ParseStepToken(token string) (segments []Segment, ok bool) {
 
 func (s Segment) isStep() bool { return s.Kind == StepSegment || s.Kind == ItemSegment }
 
-// follows reports whether a segment may stand behind another: nothing behind a call, a call behind a round alone.
+// follows reports whether a segment may stand behind another: a call behind a round alone, and behind a call nothing but a
+// step of what its planner has begun.
 func (s Segment) follows(last Segment, isFirst bool) bool {
 	switch {
 	case isFirst:
@@ -168,8 +169,11 @@ func (s Segment) follows(last Segment, isFirst bool) bool {
 	case s.Kind == CallSegment:
 		return last.Kind == IterationSegment
 	}
-	return last.Kind != CallSegment
+	return last.Kind != CallSegment || last.Name == streamed && s.Kind == StepSegment
 }
+
+// streamed is the name of the call in which stands what a planner has begun before its answer was whole.
+const streamed = "stream"
 
 // parseSegment reads one segment of a token.
 func parseSegment(part string) (Segment, bool) {

@@ -125,6 +125,16 @@ func TokenFilter(tool string) string { return "token." + Encode(tool) + ".>" }
 // ParseToken reads a subject of Token.
 func ParseToken(subject string) (Attempt, bool) { return parseTold("token", subject) }
 
+// Stream returns the subject on which a planner hands over steps of its answer before that is whole; StreamFilter matches all
+// of a tool.
+func Stream(a Attempt) string { return toldOf("stream.", &a) }
+
+// StreamFilter matches what the attempts of a tool hand over.
+func StreamFilter(tool string) string { return "stream." + Encode(tool) + ".>" }
+
+// ParseStream reads a subject of Stream.
+func ParseStream(subject string) (Attempt, bool) { return parseTold("stream", subject) }
+
 func parseTold(kind, subject string) (Attempt, bool) {
 	var t [7]string // kind tool T R G S A
 	if split(subject, t[:]) != 7 || t[0] != kind {

@@ -91,8 +91,17 @@ type Amend struct {
 	Approves string `json:"approves,omitempty"`
 	// ByOwner says that the run's owner closes an open plan which nobody else may change.
 	ByOwner bool `json:"by_owner,omitempty"`
+	// Streamed says that a planner hands over what is added, before its answer is whole, and by which attempt; nil for any
+	// other amendment.
+	Streamed *Streamed `json:"streamed,omitempty"`
 	// Needs are what must be known to follow it: who doesn't know all of them leaves the run alone from here on.
 	Needs []string `json:"needs,omitempty"`
+}
+
+// Streamed names the attempt by which a planner hands over steps, and the claim of that attempt.
+type Streamed struct {
+	Attempt int    `json:"attempt"`
+	Nonce   string `json:"nonce"`
 }
 
 // AmendedRound is what was decided of steps that are added to a round, as Round says it of its own.

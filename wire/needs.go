@@ -66,6 +66,10 @@ const EachGuard = "each-guard"
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
 
+// StreamedPlans is the need of a run with an agent that lets steps begin while its planner writes: to who does not know of it
+// there is no such scope.
+const StreamedPlans = "streamed-plans"
+
 // AgentTime is the need of a run with an agent whose budget has a time: its planner's requests say what is left of it, in the
 // place of what there was.
 const AgentTime = "agent-time"
@@ -106,7 +110,7 @@ func NeedsOfTemplate(plan json.RawMessage) []string {
 }
 
 // ofAgents are the members of an agent's definition that need more than Agents.
-var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary}
+var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, "approval": ApprovedRounds, "guards": Guards, "context.summary": AgentSummary, "stream_plan": StreamedPlans}
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
@@ -127,7 +131,7 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 			_ = json.Unmarshal(members[first], &within)
 			first = second
 		}
-		if v := within[first]; len(v) > 0 && string(v) != "null" {
+		if v := within[first]; len(v) > 0 && string(v) != "null" && string(v) != "false" {
 			needs = append(needs, ofAgents[path])
 		}
 	}
@@ -184,7 +188,7 @@ const LargeRounds = "large-rounds"
 func Ours() Knowledge {
 	return Knowledge{
 		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
-		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
+		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }
 

@@ -33,7 +33,9 @@ type Round struct {
 	Earlier map[string][]string `json:"earlier,omitempty"`
 	// Direct are the steps of it with whose success the loop is over.
 	Direct []string `json:"direct,omitempty"`
-	// End is why the loop is over where nothing runs: output, response or no_steps; empty where it is not.
+	// Begun are the steps of it that its planner had handed over before the answer was whole, and that have begun.
+	Begun []string `json:"begun,omitempty"`
+	// End is why the loop is over where nothing runs, or nothing but what had begun: output, response or no_steps; empty where it is not.
 	End string `json:"end,omitempty"`
 	// Output is what the agent comes to then; nil for null.
 	Output json.RawMessage `json:"output,omitempty"`

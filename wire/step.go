@@ -17,6 +17,7 @@ import (
 type Step struct {
 	Result     string        // subject that the result is published to
 	Claim      string        // subject of the claim; empty for at_least_once tools
+	Stream     string        // subject of the claim of a planner that may hand over steps before its answer is whole; empty for all others
 	Key        string        // idempotency key
 	Retried    string        // that of the same step in the run which this one tries again; empty for none
 	Attempt    int           // from 1
@@ -47,6 +48,9 @@ func (s Step) Header() nats.Header {
 	if s.Claim != "" {
 		h.set(subjects.HeaderClaim, s.Claim)
 	}
+	if s.Stream != "" {
+		h.set(subjects.HeaderStream, s.Stream)
+	}
 	if s.Timeout > 0 {
 		h.set(subjects.HeaderTimeout, strconv.FormatInt(s.Timeout.Milliseconds(), 10))
 	}
@@ -72,7 +76,7 @@ func (s Step) Header() nats.Header {
 // ParseStep reads the headers of a step. The error says what a foreign message lacks.
 func ParseStep(h nats.Header) (Step, error) {
 	s := Step{
-		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Key: get(h, subjects.HeaderKey), Retried: get(h, subjects.HeaderRetriedKey),
+		Result: get(h, subjects.HeaderResult), Claim: get(h, subjects.HeaderClaim), Stream: get(h, subjects.HeaderStream), Key: get(h, subjects.HeaderKey), Retried: get(h, subjects.HeaderRetriedKey),
 		Deadline: getTime(h, subjects.HeaderDeadline), StartBy: getTime(h, subjects.HeaderStartBy), Trace: TraceOf(h),
 		Bucket: get(h, subjects.HeaderBucket),
 	}
@@ -116,6 +120,8 @@ func (s Step) Check(a subjects.Attempt, shards int, maxBlob int64) error {
 		return foreign(subjects.HeaderResult, s.Result)
 	case s.Claim != "" && s.Claim != subjects.ClaimRecord(a, shards):
 		return foreign(subjects.HeaderClaim, s.Claim)
+	case s.Stream != "" && s.Stream != subjects.ClaimRecord(a, shards):
+		return foreign(subjects.HeaderStream, s.Stream)
 	case s.Handle != nil && !ofRun(s.Handle.Name, a):
 		return foreign(subjects.HeaderHandle, s.Handle.Name)
 	case s.Handle != nil && !subjects.OwnBlobs(s.Handle.Bucket, a.Tenant):

@@ -54,6 +54,8 @@ type execution struct {
 	parts   atomic.Int32
 	said    atomic.Pointer[reports] // nil where the handler says nothing of how far it is
 	writes  atomic.Pointer[writing] // likewise, of what it is writing
+	handing atomic.Pointer[Stream]  // nil where the handler hands over nothing of its answer before that is whole
+	nonce   string                  // of the claim that this execution has made before its handler; empty for none
 
 	result wire.Result     // belongs to whoever decided
 	waits  backoff.Backoff // between tries to write the record
@@ -110,6 +112,9 @@ func (x *execution) leave() {
 	}
 	if w := x.writes.Load(); w != nil {
 		w.stop()
+	}
+	if s := x.handing.Load(); s != nil {
+		s.stop()
 	}
 	x.cancel(errDone)
 	if x.heavy > 0 {

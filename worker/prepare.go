@@ -35,6 +35,9 @@ func (x *execution) prepare() bool {
 	if x.mayStand && !x.stillOpen() {
 		return false
 	}
+	if x.mayStand && x.step.Stream != "" && x.step.Claim == "" && !x.claim() { // who had it before may have handed over steps
+		return false
+	}
 	if x.late(x.taken) {
 		x.leaveToOwner()
 		return false
@@ -85,7 +88,7 @@ func (x *execution) stillOpen() bool {
 	if found {
 		x.drop(true)
 	}
-	return !found && (x.step.Claim != "" || x.runStands())
+	return !found && (x.step.Claim != "" || x.step.Stream != "" || x.runStands())
 }
 
 // runStands finds out whether a run is over, whose records are removed soon after: a step that was cancelled stays in
@@ -129,13 +132,14 @@ func (x *execution) claim() bool {
 	var decision kv.Decision
 	err := x.again("claiming the attempt", nil, func() (err error) {
 		h, body := mine.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Ledger.Create(x.base, x.step.Claim, h, body, fence)
+		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h, body, fence)
 		return err
 	})
 	switch {
 	case err != nil:
 		return false
 	case decision == kv.Written:
+		x.nonce = mine.Nonce
 		return true
 	case decision == kv.Decided:
 		return x.claimed(mine)
@@ -151,7 +155,7 @@ func (x *execution) claimed(mine wire.Claim) bool {
 	var there wire.Claim
 	found := false
 	err := x.again("reading the claim", nil, func() error {
-		entry, err := x.e.store.Ledger.Read(x.base, x.step.Claim)
+		entry, err := x.e.store.Ledger.Read(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()))
 		if isNotFound(err) {
 			return nil
 		}
@@ -166,7 +170,12 @@ func (x *execution) claimed(mine wire.Claim) bool {
 	case err != nil:
 		return false
 	case found && there == mine:
+		x.nonce = mine.Nonce
 		return x.planStands()
+	case found && there.Seq == x.seq && x.step.Claim == "":
+		x.fail(fault.New(fault.ToolFailed, "a worker had begun to write this answer, may have handed over steps of it, and was lost").
+			WithHint("the next attempt is told what has begun"))
+		return false
 	case found && there.Seq == x.seq:
 		x.fail(fault.New(fault.OutcomeUnknown, "a worker began this step and was lost; the tool may run at most once").
 			WithHint("find out whether it took effect before submitting it anew"))

@@ -19,6 +19,8 @@ type Now struct {
 	Elapsed time.Duration
 	// MaxOutput bounds the answer (Reservation.MaxOutput); 0: as the definition says.
 	MaxOutput int64
+	// Began are the calls that the planner has handed over in an attempt that ended before its answer was whole.
+	Began []Record
 	// Dropped is an output of the answer before that did not count, since a call beside it failed.
 	Dropped Value
 }
@@ -90,6 +92,13 @@ func (l *Loop) tail(o *jsontape.ObjectWriter, now Now, goesOn bool) {
 	o.Add("facts", l.known(most))
 	if locked := locked(l.facts.Shown()); locked != nil {
 		o.Add("locked", bounded(locked, most, most, nothing))
+	}
+	if len(now.Began) > 0 {
+		var began [][]byte
+		for _, r := range now.Began {
+			began = append(began, r.json(each, func(Record) func(int) string { return nil }))
+		}
+		o.Add("began", jsontape.AppendArray(nil, began))
 	}
 	if now.Dropped.there() {
 		dropped, _ := now.Dropped.render(each, nil)

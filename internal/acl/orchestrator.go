@@ -44,7 +44,7 @@ func (g *Grant) orchestrate(s Spec) {
 		subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
 		subjects.TenantOverrideFilter, subjects.RemoveFilter,
-		subjects.APIAll, subjects.AllProgress, subjects.AllTokens)
+		subjects.APIAll, subjects.AllProgress, subjects.AllTokens, subjects.AllStreams)
 	g.hearBeats() // to say why nobody takes a step
 }
 

@@ -56,7 +56,7 @@ func nobody() []string {
 		subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "fetch"), "$JS.ACK.STEPS_0.fetch.1.1.1.1.0", "$JS.ACK.d.a.STEPS_0.fetch.1.1.1.1.0",
 		subjects.Gather("fetch"), subjects.DirectGet("KV_gather", subjects.Gather("fetch")),
 		subjects.Rate("fetch", "large"), subjects.Rate("search", "large")+".x", subjects.DirectGet("KV_rates", subjects.Rate("fetch", "large")),
-		subjects.Register("fetch")+".x", "_INBOX.someone.x",
+		subjects.Stream(attempt(ours, "fetch")), subjects.Stream(attempt(theirs, "fetch")), subjects.Register("fetch")+".x", "_INBOX.someone.x",
 		subjects.Beat("_INBOX.worker-crm_2Fget-fetch", "w"), subjects.Beat("", "w"), "beat.worker-search.w.x", subjects.AskBeats)
 }
 
@@ -69,7 +69,7 @@ func forTools() []string {
 func ofWorkers() []string {
 	return []string{
 		subjects.Register("search"), subjects.Beat("_INBOX.worker-search", "w"), subjects.Gather("search"), subjects.Rate("search", "large"), subjects.ConsumerRequest("MSG.NEXT", "STEPS_0", "search"), "$JS.ACK.STEPS_0.search.1.1.1.1.0",
-		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1), subjects.NoteRecord(attempt(ours, "search"), 1), subjects.Progress(attempt(ours, "search")),
+		subjects.StepRecord(attempt(ours, "search"), 1), subjects.ClaimRecord(attempt(ours, "search"), 1), subjects.NoteRecord(attempt(ours, "search"), 1), subjects.Progress(attempt(ours, "search")), subjects.Stream(attempt(ours, "search")),
 		subjects.DirectGet("KV_runs_0", subjects.StepRecord(attempt(ours, "search"), 1)), "$O.blobs.C.x", "$O.blobs.M.x",
 	}
 }
@@ -110,7 +110,7 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 		"operator":      join(nobody(), records, ofWorkers()[1:], other, lookOurs, actOurs, approve, answer, amend, bucketOf("")),
 	}
 	hear := []string{
-		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>",
+		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>", "stream.>",
 		subjects.AllBeats, "beat.>", "beat.worker-search.*", "event.other.*.*", "notify.other.*.*", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
 	}
 	for name, of := range map[string]shape{"accounts": {}, "one account": {oneAccount: true}} {

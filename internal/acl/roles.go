@@ -158,6 +158,7 @@ func (g *Grant) host(tool string, s Spec) {
 	g.request(None, subjects.ToolAcks(tool)...)
 	g.request(None, subjects.ProgressFilter(tool))
 	g.request(One, subjects.TokenFilter(tool))
+	g.request(One, subjects.StreamFilter(tool))
 	for i := range s.Shards {
 		for _, record := range []string{
 			subjects.ToolRecordFilter(tool, i), subjects.ToolClaimFilter(tool, i), subjects.ToolNoteFilter(tool, i),

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Hold has the steps that were written and may not begin yet. A step may begin when all that it refers to may, and it may
 // be known before the text is over; at the end all may. The zero value is not of use; NewHold makes one.
 type Hold struct {
+	// Rounds says that names such as r0 are those of rounds that are over, which nothing waits for.
+	Rounds bool
+
 	last    func(*Step) bool
 	written int
 	ids     map[string]bool    // of steps that may begin
@@ -34,7 +38,7 @@ func (h *Hold) Add(raw json.RawMessage) []*Step {
 	h.written++
 	seen := map[string]bool{x.step.ID: true} // a step that refers to itself waits for nothing: it is a mistake
 	for _, name := range x.step.names {
-		if !seen[name] && !h.ids[name] {
+		if !seen[name] && !h.ids[name] && !(h.Rounds && isRound(name)) {
 			x.left++
 			h.waiting[name] = append(h.waiting[name], x)
 		}
@@ -49,6 +53,12 @@ func (h *Hold) Add(raw json.RawMessage) []*Step {
 		return nil
 	}
 	return inOrder(h.begin(x))
+}
+
+// isRound reports whether a name is that of a round of an agent.
+func isRound(name string) bool {
+	digits, is := strings.CutPrefix(name, "r")
+	return is && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // begin lets a step begin, and those that waited for nothing but it.

@@ -8,6 +8,7 @@ import (
 	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
+	"github.com/stepjet/stepjet/worker"
 )
 
 // Call answers a request, as JSON: of the model that it names, or of the first of its fallbacks that can answer where
@@ -34,6 +35,10 @@ func (c *Caller) Call(ctx context.Context, args json.RawMessage) (*model.Answer,
 		}
 		if first == nil {
 			first = err // it is what was asked for
+		}
+		if worker.NewStream(ctx).Began() { // of what another model would answer what has begun is no part
+			first = err
+			break
 		}
 		if i > 0 && fault.As(err).ToolCode == waits {
 			continue // it has no room now, and the next one may

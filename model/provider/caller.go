@@ -196,6 +196,9 @@ func (c *Caller) send(parent context.Context, m *asked, p *model.Prepared) (*mod
 	defer stream.close() //nolint:errcheck // what was needed has been read
 	reader := model.NewReader(p)
 	reader.Tell(func(text string) { worker.Write(parent, text) })
+	if steps := worker.NewStream(parent); steps.Wanted() {
+		reader.HandOver(steps.Text, steps.Step)
+	}
 	for done := false; !done; {
 		name, data, ok := stream.next()
 		if !ok {

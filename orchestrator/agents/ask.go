@@ -55,6 +55,7 @@ func (l *Loop) request(round int, spent agent.Spending) (asked request.Request, 
 	if l.Timed {
 		now.Elapsed = l.Rounds[round].Elapsed
 	}
+	now.Began = began(l, round)
 	if !final {
 		now.Dropped = l.dropped(round - 1)
 	}
@@ -127,6 +128,36 @@ func (l *Loop) summarising(round int, spent agent.Spending) (asked request.Reque
 	asked, due = loop.Summarise(over, spent.Left(), kept.MaxOutput)
 	return asked, kept, due
 }
+
+// began are the calls that the planner of a round has handed over in attempts that ended without an answer, as of the record
+// that ended the last of them: so whoever makes the request makes the same.
+func began(l *Loop, round int) (all []request.Record) {
+	r := l.Rounds[round]
+	if len(r.Told) == 0 {
+		return nil
+	}
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return nil
+	}
+	for _, id := range r.Told {
+		i, known := x.places[id]
+		if !known {
+			continue
+		}
+		rec := request.Record{ID: id, Tool: x.answer.Calls[i].Entry, Arguments: request.Whole(x.answer.Calls[i].Arguments), Status: out}
+		for k := range r.Calls {
+			if c := &r.Calls[k]; c.Path == id && c.Single && c.Seq > 0 && c.Seq <= r.EndedAt {
+				l.came(&rec, c, nil)
+			}
+		}
+		all = append(all, rec)
+	}
+	return all
+}
+
+// out is the status of a call that had begun and was not over.
+const out = "ready"
 
 // summary is what stands in the place of the rounds that the part of one cuts: it was made before the next one's planner was
 // asked; empty for ids, statuses and sizes.
@@ -234,7 +265,7 @@ func (l *Loop) rendered(round int) request.Round {
 	if r := l.Rounds[round].Record; r != nil && len(r.Problems) > 0 { // also what was found when all of it was put together
 		out.Problems = r.Problems
 	}
-	if x.answer == nil || len(out.Problems) > 0 {
+	if x.answer == nil || len(out.Problems) > 0 && len(l.Rounds[round].Handed) == 0 {
 		return out
 	}
 	out.Text, out.Provider = x.answer.Text, x.answer.Provider
@@ -256,10 +287,18 @@ func (l *Loop) rendered(round int) request.Round {
 			rec.Purpose, rec.TodoSuggestion, rec.Next, rec.Arguments = cmd.Purpose, cmd.TodoSuggestion, cmd.Next, request.Whole(cmd.Arguments)
 		}
 		own++
-		if r := l.Rounds[round].Record; r != nil { // else somebody interrupted the round before it was decided
+		if r := l.Rounds[round].Record; r != nil {
 			l.came(&rec, came[x.paths[i]], r.Rest)
+		} else if l.Rounds[round].hasRun() { // somebody interrupted the round before it was decided
+			l.came(&rec, came[x.paths[i]], nil)
 		}
-		rec.Note = strings.TrimSpace(x.added[c.ID].note() + " " + l.note(round, x, i, came[x.paths[i]]))
+		switch {
+		case x.lacked[c.ID] && (len(out.Problems) > 0 || l.Rounds[round].Record == nil):
+			rec.Note = noted
+		case x.lacked[c.ID]:
+			rec.Note = lacks
+		}
+		rec.Note = strings.TrimSpace(rec.Note + " " + x.added[c.ID].note() + " " + l.note(round, x, i, came[x.paths[i]]))
 		if why := lost[c.ID]; why != "" {
 			rec.Note = strings.TrimPrefix(rec.Note+" "+fmt.Sprintf(notWritten, why), " ")
 		}
@@ -308,6 +347,12 @@ func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	_, note, _ := after.Done(e.Name, c.Arguments)
 	return note
 }
+
+// noted is the note of a call that had begun before an answer was whole that is none, or can't be used.
+const noted = "It began while you were writing."
+
+// lacks is the note of a call that had begun while the answer was written.
+const lacks = "It began while your answer was written, and your answer does not have it."
 
 // notWritten is the note of a call whose result is not in the state.
 const notWritten = "What it wrote is not in the state, or not all of it: %s."

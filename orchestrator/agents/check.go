@@ -113,7 +113,7 @@ func Of(a *agent.Definition, r plan.Report) *plan.Agent {
 		return &plan.Agent{Flaw: p.Path + ": " + p.Message}
 	}
 	out := &plan.Agent{
-		Planner: a.Planner.Tool, Summary: a.Context.Summary, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Time: a.Budget.Time,
+		Planner: a.Planner.Tool, Summary: a.Context.Summary, MaxRounds: a.MaxRounds, Concurrency: a.Concurrency, Responds: a.Respond != nil, Streams: a.StreamPlan, Time: a.Budget.Time,
 	}
 	if q := a.Approval; q != nil {
 		out.Approval = &plan.Approval{Timeout: q.Timeout, ApproveOnTimeout: q.ApproveOnTimeout}

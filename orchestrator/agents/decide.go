@@ -39,7 +39,7 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 		})
 	}
 	if len(x.report.Problems) > 0 {
-		return &wire.Round{Problems: x.report.Problems}, nil
+		return unusable(l, round, x.report.Problems), nil
 	}
 	a := x.answer
 	if a.Fragment == nil {
@@ -64,6 +64,10 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 			d.Direct = append(d.Direct, c.ID)
 		}
 	}
+	takesBegun(d, l.Rounds[round].Handed)
+	if d.Begun != nil && a.End != agent.EndNone && a.Plan.Output == nil { // else the round comes to it, which refers to others
+		d.End, d.Output = string(a.End), a.Output
+	}
 	_, rest := a.Runs(l.Definition.Advance)
 	for _, i := range rest {
 		d.Rest = append(d.Rest, a.Calls[i].ID)
@@ -75,10 +79,44 @@ func (l *Loop) Decide(scope string) (*wire.Round, *fault.Error) {
 	}
 	if p, _ := planOf(d, l.Templates); p != nil {
 		if problem := tooDeep(p, scope); problem != nil {
-			return &wire.Round{Problems: []fault.Problem{*problem}}, nil
+			return unusable(l, round, []fault.Problem{*problem}), nil
 		}
 	}
 	return d, nil
+}
+
+// unusable is the record of a round whose answer is of no use. What had begun before it was whole is what the round has run.
+func unusable(l *Loop, round int, problems []fault.Problem) *wire.Round {
+	d := &wire.Round{Problems: problems}
+	begun := l.Rounds[round].Handed
+	if len(begun) == 0 {
+		return d
+	}
+	f, err := l.begin(round)
+	if err != nil {
+		return d
+	}
+	x := readBegun(l, begun, round, f)
+	if x.answer == nil || x.answer.Fragment == nil { // nobody of ours wrote it
+		return d
+	}
+	d.Fragment, d.Tools = x.answer.Fragment, map[string]string{}
+	for i := range x.answer.Calls {
+		l.named(d, round, x, i)
+	}
+	takesBegun(d, begun)
+	d.Earlier = l.referred(x.answer, round)
+	return d
+}
+
+// takesBegun notes which steps of a round have begun before its answer was whole: nothing is decided of them any more.
+func takesBegun(d *wire.Round, begun []json.RawMessage) {
+	for _, step := range begun {
+		id := agent.StepID(step)
+		d.Begun = append(d.Begun, id)
+		delete(d.Settled, id)
+		delete(d.Waits, id)
+	}
 }
 
 // named notes by which tool a call is made, where the planner calls it otherwise, or that no tool is.
@@ -127,13 +165,11 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 	out := &machine.Round{Formerly: formerly, Scope: scope, Contracts: contracts, Rest: d.Rest, Direct: d.Direct, Settled: map[string]*machine.Result{}}
 	if len(d.Problems) > 0 {
 		out.Invalid, out.Problems = true, first(d.Problems)
-		return out
 	}
-	if d.Fragment == nil {
-		out.Ends = true
-		if len(d.Output) > 0 {
-			out.Output = &machine.Result{Value: d.Output}
-		}
+	if out.Ends = !out.Invalid && (d.Fragment == nil || d.End != ""); out.Ends && len(d.Output) > 0 {
+		out.Output = &machine.Result{Value: d.Output}
+	}
+	if out.Begun = d.Begun; d.Fragment == nil {
 		return out
 	}
 	p, report := planOf(d, templates)

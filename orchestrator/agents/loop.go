@@ -69,6 +69,14 @@ type Round struct {
 	Guards []GuardSaid
 	// Record is what was decided of it; nil as long as nothing is.
 	Record *wire.Round
+	// Handed are the steps that its planner has handed over before its answer was whole, but for those of which nothing began: as
+	// they stand in the records, in their order. Gone are the ids of the others.
+	Handed []json.RawMessage
+	Gone   []string
+	// Told are the ids of those of Handed that a later attempt of the planner is told of: they had begun by the record EndedAt,
+	// which ended the one before.
+	Told    []string
+	EndedAt uint64
 	// Refused is why a guard did not let pass what the round came to; nil where none said no.
 	Refused *fault.Error
 	// Amended are the amendments of what it runs that are in force, in their order.
@@ -170,22 +178,70 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &reading{places: map[string]int{}}
-	x.answer, x.report = agent.Read(l.Rounds[round].Answer, f, l.earlier(round))
-	if x.answer != nil {
-		x.index()
-		x.admits = f.Admit(x.answer.Calls)
-		x.report.Problems = append(x.report.Problems, x.admits.Problems...)
-		if !l.Formerly {
-			x.report.Problems = append(x.report.Problems, x.admits.Lists...)
-		}
-		x = amended(l, round, x, f)
-	}
+	x := readAs(l, round, f)
 	l.read[round] = x
 	if decided {
 		l.Shelf.put(round, amendments, x)
 	}
 	return x, nil
+}
+
+// readAs reads the answer of a round, on the facts of its beginning. What had begun before it was whole belongs to it; one of no
+// use is those steps alone, and so is one that is not there.
+func readAs(l *Loop, round int, f *agent.Facts) *reading {
+	r := l.Rounds[round]
+	if len(r.Handed) > 0 && (r.Answer == nil || r.Record != nil && len(r.Record.Problems) > 0) {
+		x := readBegun(l, r.Handed, round, f)
+		if r.Answer != nil {
+			x.report.Problems = r.Record.Problems
+		}
+		return x
+	}
+	x := &reading{places: map[string]int{}}
+	x.answer, x.report = agent.Read(r.Answer, f, l.earlier(round))
+	if x.answer != nil && len(r.Handed) > 0 {
+		var bad plan.Report
+		x.answer, x.lacked, bad = x.answer.WithBegun(r.Handed, f, l.earlier(round))
+		x.report.Problems = append(x.report.Problems, bad.Problems...)
+	}
+	if x.answer != nil {
+		admitAll(l, x, f)
+		x = amended(l, round, x, f)
+	}
+	if len(r.Handed) > 0 && r.Record == nil && len(x.report.Problems) > 0 { // the calls of an answer that can't be used are those that had begun
+		y := readBegun(l, r.Handed, round, f)
+		y.report = x.report
+		return y
+	}
+	return x
+}
+
+// readBegun reads what a planner has handed over so far as an answer.
+func readBegun(l *Loop, steps []json.RawMessage, round int, f *agent.Facts) *reading {
+	x := &reading{places: map[string]int{}, lacked: map[string]bool{}}
+	if x.answer, x.report = agent.Begun(steps, f, l.earlier(round)); x.answer == nil {
+		return x
+	}
+	admitAll(l, x, f)
+	for _, c := range x.answer.Calls {
+		x.lacked[c.ID] = true
+	}
+	return x
+}
+
+// admitAll admits the calls of an answer that was read.
+func admitAll(l *Loop, x *reading, f *agent.Facts) {
+	x.index()
+	x.admits = f.Admit(x.answer.Calls)
+	x.report.Problems = append(x.report.Problems, x.admits.Problems...)
+	if !l.Formerly {
+		x.report.Problems = append(x.report.Problems, x.admits.Lists...)
+	}
+}
+
+// hasRun reports whether something ran in a round, or runs.
+func (r *Round) hasRun() bool {
+	return len(r.Handed) > 0 || r.Record != nil && r.Record.Fragment != nil && r.Answer != nil
 }
 
 // amended returns the reading of an answer with the amendments of its round. The facts are those of the round's beginning.
@@ -312,7 +368,7 @@ type outcome struct {
 // record settled, in the answer's order.
 func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 	r := l.Rounds[round]
-	if r.Record == nil || r.Record.Fragment == nil || r.Answer == nil {
+	if !r.hasRun() {
 		return nil
 	}
 	x, err := l.answer(round)
@@ -353,7 +409,7 @@ func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
 func (l *Loop) shared(round int, upTo uint64, among map[int]bool) (state json.RawMessage, lost map[string]string) {
 	r := l.Rounds[round]
 	x, err := l.answer(round)
-	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil {
+	if err != nil || x.answer == nil || !r.hasRun() {
 		return nil, nil
 	}
 	wrote := map[string]agent.Wrote{}

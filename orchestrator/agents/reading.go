@@ -21,6 +21,7 @@ type reading struct {
 	places map[string]int // of paths among its calls
 	admits *agent.Admission
 
+	lacked  map[string]bool         // own steps that had begun before the answer was whole, and that it does not have
 	settled map[string]wire.Settled // when it was decided, or amended
 	added   map[string]*Amended     // own steps that an amendment has added
 	extra   int64                   // calls that amendments have added
@@ -64,7 +65,7 @@ func (a *Amended) note() string {
 
 // with returns the reading of an amended answer, whose added calls begin at a place, as its amendment's record has it.
 func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
-	y := &reading{answer: b, report: x.report, settled: maps.Clone(x.settled), added: maps.Clone(x.added), extra: x.extra}
+	y := &reading{answer: b, report: x.report, lacked: x.lacked, settled: maps.Clone(x.settled), added: maps.Clone(x.added), extra: x.extra}
 	y.tools, y.own, y.earlier = maps.Clone(x.tools), slices.Concat(x.own, a.Round.Own), maps.Clone(x.earlier)
 	y.index()
 	waits := make([][]int, len(b.Calls))

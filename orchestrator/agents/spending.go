@@ -124,7 +124,7 @@ func guardsTook(l *Loop, round int, such func(*GuardSaid) bool, s *agent.Spendin
 // took is what the planner of a round says that its answer took, whether that could be used or not.
 func (l *Loop) took(round int) agent.Tokens {
 	x, err := l.answer(round)
-	if err == nil && x.answer != nil {
+	if err == nil && x.answer != nil && (len(l.Rounds[round].Handed) == 0 || len(x.report.Problems) == 0) {
 		return x.answer.Usage
 	}
 	return agent.Took(l.Rounds[round].Answer)

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	if url := os.Getenv(plannerVariable); url != "" {
 		os.Exit(plansAlone(url))
 	}
+	if text := os.Getenv(writerVariable); text != "" {
+		os.Exit(hostsAlone(text))
+	}
 	if chaos.Main() { // an orchestrator that kills itself
 		return
 	}

@@ -204,7 +204,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-amend-elsewhere", "a record says of a plan that is no round what was decided of the steps it adds, and its owners fall",
-		"machine/amending.go", "	if x.sc.round == 0 {\n		return nil\n	}\n	return x.a.Admitted", "	return x.a.Admitted", "./machine", "Scenarios/amendments",
+		"machine/amending.go", "	if x.sc.round == 0 && !isBegun(x.sc) {\n		return nil\n	}\n	return x.a.Admitted", "	return x.a.Admitted", "./machine", "Scenarios/amendments",
 	},
 	{
 		"agent-amend-settled", "what is locked when it is added to a round runs",

@@ -229,7 +229,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"stray-freezes", "a record below step. that is of no attempt makes the owner leave the run alone",
-		"orchestrator/lifecycle.go", "	case subjects.ClaimKind, subjects.NoteKind, subjects.StrayRecord:\n", "	case subjects.ClaimKind, subjects.NoteKind:\n", "./orchestrator", "TestNobodyFreezes",
+		"orchestrator/lifecycle.go", "	case subjects.NoteKind, subjects.StrayRecord:\n", "	case subjects.NoteKind:\n", "./orchestrator", "TestNobodyFreezes",
 	},
 	{
 		"any-version-counts", "a record of a version above its run's is read all the same",
@@ -285,7 +285,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"impatient-sweep", "the sweep takes the worker of a claimed step for lost without its patience",
-		"orchestrator/reconciler.go", "x.now.Sub(e.Time) > x.patience", "x.now.Sub(e.Time) > 0*x.patience", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/reconciler.go", "x.now.Sub(e.Time) <= x.patience:", "x.now.Sub(e.Time) <= 0*x.patience:", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"unreadable-is-open", "a record that the sweep could not read counts as none",
@@ -928,4 +928,4 @@ var mutants = append([]mutant{
 		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
 		"orchestrator/api_amend.go", "rec.Approved = a.approved && machine.ApprovesOf(a.r.machine, a.asks.Scope)\n	rec.Approves", "rec.Approved = machine.ApprovesOf(a.r.machine, a.asks.Scope)\n	rec.Approves", "./orchestrator", "ApprovedAmendments",
 	},
-}, slices.Concat(ofAgents, ofInquiries, ofLettingGo, ofFigures)...)
+}, slices.Concat(ofAgents, ofInquiries, ofLettingGo, ofFigures, ofStreams)...)

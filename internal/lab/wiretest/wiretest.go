@@ -20,17 +20,17 @@ import (
 
 // Kinds are the golden files: every kind of message there is, some of them in more than one shape.
 var Kinds = []string{
-	"amend", "amend_approved", "amend_approves", "amend_by_owner", "amend_close", "amend_conflict", "amend_event", "amend_keep", "amend_problems", "amend_reply", "amend_reply_waits", "amend_reply_warnings", "amend_request", "amend_round",
+	"amend", "amend_approved", "amend_approves", "amend_by_owner", "amend_close", "amend_conflict", "amend_event", "amend_keep", "amend_problems", "amend_reply", "amend_reply_waits", "amend_reply_warnings", "amend_request", "amend_round", "amend_streamed",
 	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "beat", "beat_full", "beat_gone",
 	"blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
-	"get_answer", "group", "head_answer", "history", "history_calls", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
+	"get_answer", "group", "hand_over", "handed_over", "head_answer", "history", "history_calls", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
 	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event", "question_asks",
 	"question_event", "question_plan", "question_round", "question_round_event", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
-	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_blob", "round_end",
+	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_begun", "round_blob", "round_end",
 	"round_invalid", "say", "say_reply", "say_request", "sealing_key",
 	"start", "start_accepted", "start_event", "start_groups", "start_handle", "start_inline",
 	"start_needs", "start_permits", "start_rejected",
-	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "stop", "stream_details", "token", "token_event", "token_reply", "told_if", "told_value", "told_value_handle", "tool",
+	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "step_streams", "stop", "stream_details", "token", "token_event", "token_reply", "told_if", "told_value", "told_value_handle", "tool",
 }
 
 func path(name string) string {
