@@ -132,7 +132,7 @@ deploy: build lab ## what is in deploy/: units, alerts, Compose, KEDA, the Helm 
 	deploy/image_check.sh
 
 release: ## a release as GoReleaser makes it, of this platform, signed and with images, without publishing it; as root. ALL=1 for all platforms
-	deploy/release_snapshot.sh
+	deploy/release_rehearsal.sh
 
 bench-agents: lab ## rounds of agents, kills of what runs them, words that race with their end; ten minutes. PART=rounds
 	./bin/lab agents $(PART) --figures bench --report docs/performance.md
