@@ -4,11 +4,11 @@ package mutation
 var ofStreams = []mutant{
 	{
 		"stream-token", "what a planner hands over counts, whoever has claimed its attempt",
-		"machine/streaming.go", "	if a.claim != (claim{x.a.Streamed.Attempt, x.a.Streamed.Nonce}) {", "	if false {", "./orchestrator", "SimulatedStreams",
+		"machine/streaming.go", "	if a.claim != (claim{x.a.Streamed.Attempt, x.a.Streamed.Nonce}) {", "	if a == nil {", "./orchestrator", "SimulatedStreams",
 	},
 	{
 		"stream-over", "what is handed over counts though the attempt that did it is over",
-		"machine/streaming.go", "	if !planner.state.out() || int(planner.attempt) != x.a.Streamed.Attempt {", "	if false {", "./orchestrator", "SimulatedStreams",
+		"machine/streaming.go", "	if !planner.state.out() || int(planner.attempt) != x.a.Streamed.Attempt {", "	if planner == nil {", "./orchestrator", "SimulatedStreams",
 	},
 	{
 		"stream-redelivered", "an answer that a lost worker had begun, and of which it has handed over steps, is written by another as well",
@@ -40,7 +40,7 @@ var ofStreams = []mutant{
 	},
 	{
 		"stream-another", "a step that had begun passes for another one under its id",
-		"agent/begun.go", "		case !SameStep(same, step):", "		case false:", "./orchestrator", "AnAnswerThatIsAnother",
+		"agent/begun.go", "		case !SameStep(same, step):", "		case !SameStep(same, same):", "./orchestrator", "AnAnswerThatIsAnother",
 	},
 	{
 		"stream-lacked", "a planner is not told that its answer lacks what had begun",
