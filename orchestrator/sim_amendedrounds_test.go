@@ -182,6 +182,9 @@ func (x *truth) amendedAny() bool {
 
 // agentsAmendedAlike is roundsAmendedAlike for all runs of a loop.
 func (o *orch) agentsAmendedAlike(l *loop) {
+	if len(o.w.truths.agents) == 0 {
+		return
+	}
 	for _, r := range l.runs.byID {
 		if x := o.w.truths.of(r.id, r.generation); x != nil && x.agent {
 			o.roundsAmendedAlike(r, x)

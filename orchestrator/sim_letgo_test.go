@@ -11,6 +11,9 @@ import (
 
 // watchLetGo counts what a world has of machines that let go of results.
 func (o *orch) watchLetGo(l *loop) {
+	if l.driver.letGoFrom == letGoFrom { // no run of such a world holds as much
+		return
+	}
 	for _, r := range l.runs.byID {
 		if r.machine == nil || machine.Away(r.machine) == 0 {
 			continue

@@ -242,38 +242,59 @@ func (s *simStore) PurgeRun(_ context.Context, r subjects.Run, generation uint64
 
 func (s *simStore) PurgeRecord(_ context.Context, subject string, seq uint64) error {
 	return s.do("purge "+subject, func() {
-		s.w.streamOf(subject).purge(seq+1, func(x string) bool { return x == subject })
+		s.w.streamOf(subject).purgeOne(seq+1, subject)
 	})
 }
 
-// PurgeRuns removes records by their names, one after the other.
-func (s *simStore) PurgeRuns(_ context.Context, shard int, runs []kv.Generation, _ string) error {
-	st := s.w.ledger(shard)
-	for _, g := range runs {
-		var records []string
-		prefix := strings.TrimSuffix(subjects.GenerationFilter(g.Run, g.Number, s.Shards()), ">")
-		if err := s.do("look at "+g.Run.ID, func() {
-			records = []string{subjects.PlanRecord(g.Run, s.Shards())}
-			for _, e := range st.all {
-				if strings.HasPrefix(e.Subject, prefix) {
-					records = append(records, e.Subject)
-				}
+// purgesAtOnce is how many runs are purged by their names side by side, as kv has so many requests on their way.
+const purgesAtOnce = 128
+
+// PurgeRuns removes records by their names, those of a run one after the other.
+func (s *simStore) PurgeRuns(_ context.Context, shard int, runs []kv.Generation, _ string) (err error) {
+	for some := range slices.Chunk(runs, purgesAtOnce) {
+		s.p.await(func(wake func()) {
+			left := len(some)
+			for _, g := range some {
+				s.p.spawn(func() {
+					if failed := s.purgeByName(shard, g); failed != nil {
+						err = failed
+					}
+					if left--; left == 0 {
+						s.p.after(0, wake)
+					}
+				})
 			}
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
-		below := g.Number + 1
-		if s.w.bug == purgeNewerToo {
-			below = 0
-		}
-		for _, record := range records {
-			if err := s.do("purge "+record, func() { st.purge(below, func(x string) bool { return x == record }) }); err != nil {
-				return err
-			}
-			below = 0
-		}
-		s.w.stats["a run was purged by its name"]++
 	}
+	return nil
+}
+
+func (s *simStore) purgeByName(shard int, g kv.Generation) error {
+	st := s.w.ledger(shard)
+	var records []string
+	prefix := strings.TrimSuffix(subjects.GenerationFilter(g.Run, g.Number, s.Shards()), ">")
+	if err := s.do("look at "+g.Run.ID, func() {
+		records = []string{subjects.PlanRecord(g.Run, s.Shards())}
+		for _, e := range st.ofRun[prefix] {
+			records = append(records, e.Subject)
+		}
+	}); err != nil {
+		return err
+	}
+	below := g.Number + 1
+	if s.w.bug == purgeNewerToo {
+		below = 0
+	}
+	for _, record := range records {
+		if err := s.do("purge "+record, func() { st.purgeOne(below, record) }); err != nil {
+			return err
+		}
+		below = 0
+	}
+	s.w.stats["a run was purged by its name"]++
 	return nil
 }
 

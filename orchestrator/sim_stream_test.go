@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type stream struct {
 	seq     uint64
 	all     []*kv.Entry // in order
 	bySubj  map[string]*kv.Entry
+	ofRun   map[string][]*kv.Entry // of the ledger: the records of a generation of a run, by their prefix
 	cursors []*simCursor
 	full    time.Duration // no room until then
 }
@@ -33,7 +35,7 @@ const (
 )
 
 func newStream(w *world, name string) *stream {
-	return &stream{w: w, name: name, bySubj: map[string]*kv.Entry{}}
+	return &stream{w: w, name: name, bySubj: map[string]*kv.Entry{}, ofRun: map[string][]*kv.Entry{}}
 }
 
 // create is what the server does with a create; the checks are made in its order.
@@ -54,6 +56,7 @@ func (s *stream) create(subject string, h nats.Header, body []byte, fence *kv.Fe
 	e := &kv.Entry{Subject: subject, Seq: s.seq, Time: s.w.time(), Header: h, Data: body}
 	s.all = append(s.all, e)
 	s.bySubj[subject] = e
+	s.ofRun[generationOf(subject)] = append(s.ofRun[generationOf(subject)], e)
 	s.w.log("%s %d: %s %s", s.name, e.Seq, subject, clip(body))
 	s.w.truths.written(s, e)
 	for _, c := range s.cursors {
@@ -79,15 +82,55 @@ func (s *stream) purge(below uint64, matches func(subject string) bool) {
 		gone = append(gone, e)
 		return true
 	})
+	s.purged(gone)
+}
+
+// purgeOne is purge for one subject, and looks at nothing else.
+func (s *stream) purgeOne(below uint64, subject string) {
+	e := s.bySubj[subject]
+	if e == nil || below > 0 && e.Seq >= below {
+		return
+	}
+	at, _ := s.from(e.Seq)
+	s.all = slices.Delete(s.all, at, at+1)
+	s.purged([]*kv.Entry{e})
+}
+
+// purged takes note of what is gone.
+func (s *stream) purged(gone []*kv.Entry) {
 	for _, e := range gone {
 		if s.bySubj[e.Subject] == e {
 			delete(s.bySubj, e.Subject)
+		}
+		of := generationOf(e.Subject)
+		if s.ofRun[of] = slices.DeleteFunc(s.ofRun[of], func(x *kv.Entry) bool { return x == e }); len(s.ofRun[of]) == 0 {
+			delete(s.ofRun, of)
 		}
 	}
 	for _, e := range gone {
 		s.w.truths.purged(s, e)
 	}
 }
+
+// from returns where in all the entry of a sequence lies, or the next one does.
+func (s *stream) from(seq uint64) (at int, there bool) {
+	return slices.BinarySearchFunc(s.all, seq, func(e *kv.Entry, seq uint64) int { return cmp.Compare(e.Seq, seq) })
+}
+
+// generationOf returns what a record's subject begins with, of which all records of the generation of a run are but its plan.
+func generationOf(subject string) string {
+	end := 0
+	for range generationTokens {
+		n := strings.IndexByte(subject[end:], '.')
+		if n < 0 {
+			return ""
+		}
+		end += n + 1
+	}
+	return subject[:end]
+}
+
+var generationTokens = strings.Count(subjects.GenerationFilter(subjects.NewRun("t", "r"), 1, 1), ".")
 
 func (w *world) ledger(shard int) *stream { return w.shards[shard] }
 
@@ -145,7 +188,7 @@ func (c *simCursor) send() {
 	if c.stopped || c.p.dead {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(c.s.all, c.next, func(e *kv.Entry, seq uint64) int { return int(e.Seq) - int(seq) })
+	at, _ := c.s.from(c.next)
 	for _, e := range c.s.all[at:] {
 		if len(c.filters) == 0 || slices.ContainsFunc(c.filters, func(f string) bool { return strings.HasPrefix(e.Subject, f) }) {
 			if entry := c.p.w.spoil(*e); entry != nil {
