@@ -119,7 +119,7 @@ func (t *truths) checkAttempt(invariant string, x *truth, a subjects.Attempt, st
 
 // dispatched checks I3 and I8: no dispatch before dependencies, none of what nobody submitted. What the sweep sends
 // again was looked for first.
-func (t *truths) dispatched(m *message, repair int, by *process) {
+func (t *truths) dispatched(m *message, due time.Time, repair int, by *process) {
 	a := m.attempt
 	x := t.of(a.Run, a.Generation)
 	if x == nil || x.plan == nil {
@@ -147,6 +147,7 @@ func (t *truths) dispatched(m *message, repair int, by *process) {
 		x.out[a.Step] = map[int]bool{}
 	}
 	x.out[a.Step][a.Number] = true
+	t.mayBegin(x, m, due)
 	if repair == 0 {
 		if x.gone {
 			t.w.stats["dispatch for a purged run"]++

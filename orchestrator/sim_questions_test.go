@@ -209,6 +209,7 @@ func (t *truths) answerRecorded(x *truth, rec subjects.Record, e *kv.Entry) {
 		t.w.violate("I13", "%s was dispatched before it was approved of", rec.Step)
 	}
 	x.answers[rec.Step] = a
+	noteTime(&x.times.answered, rec.Step, e.Time)
 	t.noteAnswer(x, rec.Step, step, isItem, a, e)
 	if a.Decision == wire.Approve && a.Arguments == nil {
 		return

@@ -78,7 +78,7 @@ func (q *queue) dispatch(d *kv.Dispatch, by *process) (answer, uint64) {
 	}
 	q.all = append(q.all, m)
 	q.w.log("STEPS %d: %s repair %d by %s", m.seq, m.subject, d.Repair, by.name)
-	q.w.truths.dispatched(m, d.Repair, by)
+	q.w.truths.dispatched(m, later(q.w.time(), d.At), d.Repair, by)
 	q.kick(d.Attempt.Tool)
 	return stored, q.seq
 }

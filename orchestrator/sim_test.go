@@ -158,6 +158,7 @@ var sometimes = []string{
 	"a plan in the state dialect", "a plan in the state dialect compared with the tools", "a result that does not fit the state",
 	"a run with plans within it", "a run with plans within it compared with the tools",
 	"a planner was asked", "a round was decided", "a round after another", "a round was made by two", "a part was stored", "a part was there already", "an agent compared with its script", "a word was heard", "an agent that was told something came to its end",
+	"a step took longer than its timeout", "the same, of one that had waited for something", "an attempt was sent that has a timeout",
 	"a turn of a run whose results were let go of", "a result in a document compared with its record",
 	"a turn while what an agent's round refers to was read again",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",

@@ -90,6 +90,7 @@ type truth struct {
 	words      *simWords
 	allowed    map[string]bool   // by guards that are tools: calls
 	about      map[string]string // by calls of such guards: what each is asked about
+	times      simTimes
 	spent      simSpent
 	summaries  simSummaries
 	inquiries  *inquiries // of its tools
@@ -166,6 +167,7 @@ func (t *truths) recorded(rec subjects.Record, e *kv.Entry) {
 		}
 	case rec.Kind == subjects.StartKind:
 		x.started(e)
+		x.times.started = e.Time
 		t.checkBucket(x, x.start)
 		t.checkFree(x)
 	case rec.Kind == subjects.StopKind:
@@ -315,6 +317,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		t.w.stats["a result that does not fit the state"]++
 	}
 	t.checkI2(x, a, r.Error, step)
+	if owner {
+		t.tookTooLong(x, a.Step, &r, e.Time)
+	}
 	if owner && r.Error != nil && r.Error.Code == fault.OutcomeUnknown {
 		t.checkPatience(x, a, step, e.Time)
 	}
@@ -337,6 +342,9 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 		}
 	case !r.Error.Retryable || !r.Error.Code.Retryable() || a.Number >= x.most(a.Step, step):
 		x.final[a.Step] = true
+	}
+	if x.final[a.Step] {
+		noteTime(&x.times.over, a.Step, e.Time)
 	}
 	if owner && r.Error != nil && (r.Error.Code == fault.Timeout || r.Error.Code == fault.Cancelled || r.Error.Code == fault.OutcomeUnknown) {
 		x.disturbed = true

@@ -472,6 +472,14 @@ var ofAgents = []mutant{
 		"wire/needs.go", "		needs = append(needs, EachGuard)\n", "", "./orchestrator", "EachGuardAsks",
 	},
 	{
+		"timeout-from-start", "the timeout of a step counts from the beginning of its run",
+		"machine/run.go", "		by := due.Add(t)\n", "		by := r.start.Started.Add(t)\n", "./orchestrator", "SimulatedWorlds",
+	},
+	{
+		"timeout-each-attempt", "each attempt of a step has the step's timeout for itself",
+		"machine/apply.go", "	r.send(i, s.at.time(), out)\n", "	if t := r.stepOf(i).Timeout; t > 0 && s.deadline > 0 {\n		s.deadline = instantOf(s.at.time().Add(t))\n	}\n	r.send(i, s.at.time(), out)\n", "./orchestrator", "SimulatedWorlds",
+	},
+	{
 		"list-timeout-in-room", "the timeout of a list passes while its items wait for room",
 		"machine/deadlines.go", ", s.Plan == nil && r.scopeOf(step).bounded() != nil:", ":", "./machine", "Scenarios/concurrency",
 	},
