@@ -293,7 +293,7 @@ func (a *rounds) settled(r *Run, sc *scope, n int, d *Round, at time.Time, out *
 	i, id := sc.at(n), sc.plan.Steps[n].ID
 	s := &r.calls[i]
 	if slices.Contains(d.Rest, id) {
-		s.discarded = discardedWaiting
+		s.discarded = leftOver
 		r.settle(i, cancelled, at, out)
 		return
 	}

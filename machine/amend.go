@@ -83,7 +83,7 @@ type Admitted struct {
 	Direct  []string
 }
 
-// discard says what became of a step that an amendment discarded.
+// discard says what became of a step that an amendment discarded, or that the record of a round left over.
 type discard uint8
 
 const (
@@ -91,7 +91,11 @@ const (
 	discardedOver            // it was over, and keeps its account
 	discardedOut             // it was out: whatever record decides it stands
 	discardedWaiting         // nothing had come of it, and nothing will
+	leftOver                 // likewise: the planner of an agent is asked before it
 )
+
+// unbegun reports whether nothing came of a step, and nothing will.
+func (d discard) unbegun() bool { return d >= discardedWaiting }
 
 // only reports whether an amendment closes its scope and does nothing else.
 func (a *Amendment) only() bool {
@@ -155,7 +159,12 @@ func discardedAbove(t *tree, i int) bool {
 	return s.discarded != notDiscarded || s.Item > 0 && t.calls[s.Step].discarded != notDiscarded
 }
 
-func discardedError() *fault.Error {
+// discardedError says why a call is given up for which discardedAbove holds.
+func discardedError(t *tree, i int) *fault.Error {
+	if s := &t.calls[i]; s.discarded == leftOver || s.Item > 0 && t.calls[s.Step].discarded == leftOver {
+		return fault.New(fault.Cancelled, "Not called, because the agent's planner is asked again before it").
+			WithHint(`"advance": "all" of an agent has all calls of an answer made`)
+	}
 	return fault.New(fault.Cancelled, "Cancelled because an amendment discarded it")
 }
 
@@ -199,8 +208,8 @@ func (as *amendments) InForce(scope string) (list []*Amendment) {
 	return list
 }
 
-// Gone reports whether an amendment discarded a step before anything came of it.
-func Gone(r *Run, step int) bool { return r.calls[step].discarded == discardedWaiting }
+// Gone reports whether a step was discarded, or left over by a round, before anything came of it.
+func Gone(r *Run, step int) bool { return r.calls[step].discarded.unbegun() }
 
 // Touches reports whether an amendment discards a call that is asked about, or one within it.
 func Touches(r *Run, a *Amendment, c Call) bool {

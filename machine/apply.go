@@ -267,13 +267,13 @@ func (r *Run) cancelledError(i int) *fault.Error {
 		if isBegun(r.scopeOf(i)) {
 			return notBegun()
 		}
-		return discardedError()
+		return discardedError(&r.tree, i)
 	}
 	for sc := r.scopeOf(i); sc.outer != nil; sc = sc.outer {
 		at, _ := r.index(sc.of)
 		switch s := &r.calls[at]; {
 		case discardedAbove(&r.tree, at) && !sc.outer.stopping:
-			return discardedError()
+			return discardedError(&r.tree, at)
 		case sc.failFast >= 0:
 			return stoppedBy(sc.plan.Steps[sc.failFast].ID)
 		case sc.asksFor != nil && whyStopped(r, sc) != nil:

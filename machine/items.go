@@ -285,7 +285,7 @@ func (r *Run) overfull(i, n int) bool { return r.tooMany(i, n) != nil }
 
 func (r *Run) itemCancelledError(i int) *fault.Error {
 	if discardedAbove(&r.tree, i) {
-		return discardedError()
+		return discardedError(&r.tree, i)
 	}
 	s := &r.calls[r.calls[i].Step]
 	why := "the tool's error_propagation is fail-fast"

@@ -133,7 +133,7 @@ func (sc *scope) account(r *Run, o *outcome.Outcome) {
 		if r.calls[i].state == notTaken && !summary(r, r.calls[i].Call) && sc.asksFor == nil { // of those most rounds have one
 			o.NotTaken = append(o.NotTaken, r.Token(c))
 		}
-		if err := r.stepError(i); err != nil && sc.iteration == 0 && r.calls[i].discarded != discardedWaiting { // of an iteration its loop has it
+		if err := r.stepError(i); err != nil && sc.iteration == 0 && !r.calls[i].discarded.unbegun() { // of an iteration its loop has it
 			e := outcome.StepError{
 				Step: r.Token(c), Code: err.Code, ToolCode: err.ToolCode, Message: err.Message, Hint: err.Hint, Attempts: r.executed(i),
 			}
@@ -361,6 +361,9 @@ func (r *Run) waitingFor(i int, now time.Time) string {
 		}
 		if open := r.openDeps(i); open != "" {
 			return open
+		}
+		if sc := r.scopeOf(i); sc.round > 0 && s.Step == sc.first {
+			return "what guards say of the agent's input"
 		}
 		return fmt.Sprintf("wave %d", r.stepOf(i).Depth)
 	default: // nothing: it is at work, or over

@@ -167,6 +167,13 @@ func (s *scenario) command(t *testing.T, d *datadriven.TestData) string {
 			}
 		}
 		return b.String()
+	case "why":
+		c, _ := s.run.Find(d.CmdArgs[0].Vals[0])
+		x := s.run.Step(c, s.now)
+		if x.Error != nil {
+			return fmt.Sprintf("%s: %s: %s\n", x.Status, x.Error.Message, x.Error.Hint)
+		}
+		return fmt.Sprintf("%s: waits for %s\n", x.Status, x.Waiting)
 	case "outcome":
 		return strings.ReplaceAll(string(s.run.Outcome("r", s.run.Value).JSON()), `,"`, ",\n \"") + "\n"
 	default:

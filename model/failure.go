@@ -36,6 +36,7 @@ const (
 type Failure struct {
 	Kind     Kind
 	Provider string
+	Other    bool   // it is another's API of the provider's form
 	Model    string // its name in the configuration
 	Status   int    // of HTTP; 0 for none
 	Message  string // the provider's, shortened, without the key
@@ -59,6 +60,20 @@ const defaultRetryAfter = 5 * time.Second
 // Error says what happened.
 func (f *Failure) Error() string { return f.Fault().Error() }
 
+// of says whose API was asked.
+func (f *Failure) of() string {
+	if f.Other { // where it is is nothing that who asked need know
+		return "an API of the form of " + f.Provider
+	}
+	return f.Provider
+}
+
+// by says which model has not answered.
+func (f *Failure) by(m Model) *Failure {
+	f.Provider, f.Other, f.Model = m.Provider, m.BaseURL != "", m.Name
+	return f
+}
+
 // Fault returns the failure as a step's error.
 func (f *Failure) Fault() *fault.Error {
 	code := fault.ToolTerminal
@@ -66,7 +81,7 @@ func (f *Failure) Fault() *fault.Error {
 		code = fault.ToolFailed
 	}
 	what, hint := sentences[f.Kind], hints[f.Kind]
-	e := fault.New(code, "the model %q (%s) %s", f.Model, f.Provider, what).WithHint("%s", hint)
+	e := fault.New(code, "the model %q (%s) %s", f.Model, f.of(), what).WithHint("%s", hint)
 	if f.Message != "" {
 		e.Message += ": " + f.Message
 	}
@@ -103,7 +118,7 @@ var hints = map[Kind]string{
 // is never in what comes of it.
 func Failed(m Model, status int, header http.Header, text []byte, secret string) *Failure {
 	said := readError(text)
-	f := &Failure{Kind: kindOf(status, said), Provider: m.Provider, Model: m.Name, Status: status}
+	f := (&Failure{Kind: kindOf(status, said), Status: status}).by(m)
 	if f.Kind != Forbidden { // what is said of a key tends to show parts of it
 		f.Message = Printable(said.message, secret)
 	}

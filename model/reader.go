@@ -77,7 +77,7 @@ func (r *Reader) Event(name string, data []byte) (done bool, f *Failure) {
 		f = &Failure{Kind: TooLarge, Message: fmt.Sprintf("more than %d bytes or %d calls", MaxAnswer, maxCalls)}
 	}
 	if f != nil {
-		f.Provider, f.Model = r.p.model.Provider, r.p.model.Name
+		f.by(r.p.model)
 	}
 	return r.a.ended || r.a.sure, f
 }
@@ -86,7 +86,7 @@ func (r *Reader) Event(name string, data []byte) (done bool, f *Failure) {
 // refusal.
 func (r *Reader) Closed() (*Answer, *Failure) {
 	failure := func(k Kind, message string) *Failure {
-		return &Failure{Kind: k, Provider: r.p.model.Provider, Model: r.p.model.Name, Message: Printable(message, "")}
+		return (&Failure{Kind: k, Message: Printable(message, "")}).by(r.p.model)
 	}
 	switch {
 	case r.a.sure:

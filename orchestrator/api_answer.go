@@ -154,7 +154,11 @@ func (a *answering) unfitArguments(q *machine.Question) error {
 	if schema := a.r.schemas[name]; schema != nil {
 		if wrong := schema.Check(args, nil); len(wrong) > 0 {
 			err := tool.Refusal(name, wrong)
-			if err.Hint = "write arguments that fit it: stepjet tools show " + name; wrong[0].Hint != "" {
+			err.Hint = "write arguments that fit it: stepjet tools show " + name
+			if plan.IsInline(name) {
+				err.Hint = "write arguments that fit what the agent's step says of them in the plan"
+			}
+			if wrong[0].Hint != "" {
 				err.Hint = wrong[0].Hint + "; " + err.Hint
 			}
 			return err

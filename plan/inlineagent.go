@@ -72,12 +72,12 @@ func (p inlineReader) read(i int, at string, definition []byte) {
 	t, r := p.library.agents.InlineAgent(s.Tool, id, definition)
 	for _, x := range r.Problems {
 		if p.col.wants(x.Code) {
-			p.col.add(x.Code, at+x.Path, x.Message, x.Hint)
+			p.col.add(x.Code, at+x.Path, inlineText(at, x.Message), inlineText(at, x.Hint))
 		}
 	}
 	for _, x := range r.Warnings {
 		if p.col.wantsWarning() {
-			p.col.warn(x.Code, at+x.Path, x.Message, x.Hint)
+			p.col.warn(x.Code, at+x.Path, inlineText(at, x.Message), inlineText(at, x.Hint))
 		}
 	}
 	if p.tools == nil {
@@ -110,3 +110,7 @@ func newLibrary(c Catalog, frozen map[string]*Template) *library {
 	l.agents, _ = c.(AgentReader)
 	return l
 }
+
+// inlineText returns what is said of an agent with the other places that it names, which are those of a definition, as
+// places of the plan.
+func inlineText(at, text string) string { return strings.ReplaceAll(text, " /agent/", " "+at+"/") }

@@ -21,7 +21,7 @@ func (r *reads) InlineAgent(name, _ string, definition []byte) (plan.Tool, plan.
 	r.names = append(r.names, name)
 	var a struct{ Planner struct{ Tool string } }
 	if json.Unmarshal(definition, &a) != nil || a.Planner.Tool == "" {
-		return plan.Tool{}, plan.Report{Problems: []fault.Problem{{Code: fault.InvalidValue, Path: "/planner", Message: "none"}}, Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/x"}}}
+		return plan.Tool{}, plan.Report{Problems: []fault.Problem{{Code: fault.InvalidValue, Path: "/planner", Message: "as at /agent/tools/0 none", Hint: "not a/agent/b, but /agent/planner"}}, Warnings: []fault.Problem{{Code: fault.UnknownField, Path: "/x"}}}
 	}
 	in, _ := tool.CompileSchema([]byte(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`))
 	return plan.Tool{Input: in, Agent: &plan.Agent{Planner: a.Planner.Tool, MaxRounds: 3}}, plan.Report{}
@@ -56,6 +56,8 @@ func TestInlineAgents(t *testing.T) {
 	_, r = plan.Parse([]byte(`{"steps":[{"id":"a","agent":{}},{"id":"b","tool":"nope"},{"id":"c","agent":{"planner":{"tool":"echo"}},"arguments":{"n":"x"}}]}`), c)
 	require.Equal(t, []string{"invalid_value /steps/0/agent/planner", "unknown_tool /steps/1/tool", "invalid_arguments /steps/2/arguments/n"}, found(r.Problems))
 	require.Equal(t, "/steps/0/agent/x", r.Warnings[0].Path)
+	require.Equal(t, "as at /steps/0/agent/tools/0 none", r.Problems[0].Message, "a place in a text is one of the plan, too")
+	require.Equal(t, "not a/agent/b, but /steps/0/agent/planner", r.Problems[0].Hint)
 	require.Equal(t, "a", r.Problems[0].Step)
 	for more, want := range map[string]string{
 		`"tool":"echo",` + agent: "invalid_value /steps/0/agent", `"value":1,"agent":{}`: "invalid_value /steps/0/agent", `"plan":{"steps":[{"id":"i","tool":"echo"}]},"agent":{}`: "invalid_value /steps/0/agent",

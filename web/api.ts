@@ -136,7 +136,7 @@ export async function ask<T>(path: string, body?: unknown, written = false): Pro
   try {
     value = JSON.parse(text);
   } catch {
-    throw { code: "internal", message: `the server answered ${answer.status} with something else than JSON` } as Fault;
+    throw { code: "internal", message: `the server answered ${answer.status} with something other than JSON` } as Fault;
   }
   if (answer.status === 401) me.set("stranger");
   if (!answer.ok) throw value as Fault;

@@ -30,7 +30,7 @@ export function dead() {
     () => {
       const a = all();
       if (!a) return h("p", { class: "empty" }, "Reading …");
-      if (!a.letters.length) return h("p", { class: "empty" }, "No call used up its attempts.");
+      if (!a.letters.length) return h("p", { class: "empty" }, "There are no dead letters: no call has used up its attempts.");
       return h("p", { class: "faint" }, count(kept().length, "dead letter"), a.more && ": the newest; there are more.",
         may(["operator"]) && kept().length > 1 && [" ", h("button", { onclick: () => several(kept(), refresh) }, "Call these again …")]);
     },

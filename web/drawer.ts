@@ -79,7 +79,7 @@ export function fault(e: Fault) {
 }
 
 function tries(d: Detail) {
-  return h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Try", "Took", "Worker", "Came to"].map((t) => h("th", { scope: "col" }, t)))),
+  return h("table", { class: "tries" }, h("thead", null, h("tr", null, ["Attempt", "Took", "Worker", "Came to"].map((t) => h("th", { scope: "col" }, t)))),
     h("tbody", null, d.tries!.map((t) => h("tr", null,
       h("td", null, t.attempt, (t.deliveries ?? 1) > 1 && ` (handed out ${t.deliveries} times)`),
       h("td", null, t.started && t.ended ? duration(Date.parse(t.ended) - Date.parse(t.started)) : "–"),

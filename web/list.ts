@@ -57,8 +57,8 @@ export function runs() {
       if (!l) return !trouble() && h("p", { class: "empty" }, "Reading …");
       return h("div", null,
         l.trouble && h("p", { class: "note" }, "What is shown may be old: ", l.trouble.message),
-        l.reading && h("p", { class: "note", role: "status" }, "Reading what there is: ", count(l.matched, "run"), " so far."),
-        !l.runs.length && !l.reading && h("p", { class: "empty" }, place().query.size ? "No run is like that." : nothing()));
+        l.reading && h("p", { class: "note", role: "status" }, "Reading the history: ", count(l.matched, "run"), " so far."),
+        !l.runs.length && !l.reading && h("p", { class: "empty" }, place().query.size ? "No run matches." : nothing()));
     },
     h("table", { class: "list", hidden: () => !list()?.runs.length },
       h("thead", null, h("tr", null, ...["Status", "Run", "Tools", "Steps", "First failed", "Submitted", "Took"].map((t) => h("th", { scope: "col" }, t)))),

@@ -29,7 +29,7 @@ export class Model {
       if (s.parent[i] < 0) this.top.push(i);
       else this.below[s.parent[i]].push(i);
     });
-    this.below = this.below.map((list, i) => (this.agent(i) ? list.filter((k) => !this.handsOn(i, k)) : list));
+    this.below = this.below.map((list, i) => (this.agent(i) ? list.filter((k) => !this.handsOn(i, k) && !this.unneeded(k)) : list));
     this.deps = [...s.deps];
     this.drawn = this.top.flatMap((i) => [...this.unroll(i), i]);
   }
@@ -47,6 +47,8 @@ export class Model {
     const call = this.within(agent, i)?.[1] ?? "";
     return /^r\d+$/.test(call) && (!this.tool(i) || this.tool(i) === call);
   }
+  // unneeded says that a step is the summary of a round before which nothing was to be cut.
+  private unneeded(i: number) { return this.status(i) === "not_taken" && this.sheet.steps.id[i].endsWith("/=summary"); }
   // rounds returns the calls of an agent's rounds, each round's planner first; none for what is no agent.
   rounds(i: number): number[][] {
     const all: number[][] = [];

@@ -40,7 +40,7 @@ export function override(t: Tool, done: () => void) {
     h("h2", null, "Override ", t.name),
     h("p", { class: "faint" }, "What is named here counts in place of what the tool's worker declares; null takes a declared field away. Runs that have started keep what they started with."),
     who.tenants.length > 0 && h("label", { class: "field" }, h("span", null, "For"), h("select", { onchange: ((e: Event) => (tenant.set((e.target as HTMLSelectElement).value), void start())) as never },
-      who.all && h("option", { value: "" }, "all tenants"), who.tenants.map((x) => h("option", { value: x }, `the runs of ${x} alone: it takes away attempts, time, keys of the context`)))),
+      who.all && h("option", { value: "" }, "all tenants"), who.tenants.map((x) => h("option", { value: x }, `the runs of ${x} alone: it can only take away attempts, time and keys of the context`)))),
     area,
     () => wrong() && fault(wrong()!),
     h("div", { role: "status" }, () => looked() && changes(looked()!)),
@@ -55,7 +55,7 @@ export function override(t: Tool, done: () => void) {
 
 // changes lists what of the contract would be another.
 function changes(l: Looked) {
-  if (!l.after) return h("p", { class: "note" }, "The tool is not registered: it counts as soon as it is.");
+  if (!l.after) return h("p", { class: "note" }, "The tool is not registered yet: the override counts as soon as it is.");
   const before = flat(l.before ?? {}), after = flat(l.after);
   const names = [...new Set([...before.keys(), ...after.keys()])].filter((n) => before.get(n) !== after.get(n)).sort();
   if (!names.length) return h("p", { class: "faint" }, "The contract stays as it is.");

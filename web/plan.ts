@@ -110,7 +110,7 @@ function marks(text: string, all: Problem[], places: Place[], kind: Mark["kind"]
 function verdict(d: Dry): string {
   if (d.problems.length) return count(d.problems.length, "problem");
   const waves = d.waves?.length ?? 0;
-  return `It can be run: ${count(d.calls, "call")}${d.guessed ? " or so" : ""} of ${count(d.tools?.length ?? 0, "tool")}, in ${count(waves, "wave")}.`;
+  return `It can be run: ${d.guessed ? "about " : ""}${count(d.calls, "call")} of ${count(d.tools?.length ?? 0, "tool")}, in ${count(waves, "wave")}.`;
 }
 
 function problems(all: Problem[], places: Place[], lead: (p: Place) => void, kind: string): Child {
@@ -149,7 +149,7 @@ function sheetOf(d: Dry): Sheet {
 function step(d: Dry, id: string): Child {
   const x = d.steps?.find((s) => s.id === id);
   if (!x) return null;
-  return h("section", { class: "card" }, h("h2", null, x.id), h("p", { class: "faint" }, [x.tool || "value", x.calls !== 1 && count(x.calls, "call") + (x.guessed ? " or so" : ""), x.repeat, x.timeout_ms && "at most " + duration(x.timeout_ms)].filter(Boolean).join(" · ")),
+  return h("section", { class: "card" }, h("h2", null, x.id), h("p", { class: "faint" }, [x.tool || "value", x.calls !== 1 && (x.guessed ? "about " : "") + count(x.calls, "call"), x.repeat, x.timeout_ms && "at most " + duration(x.timeout_ms)].filter(Boolean).join(" · ")),
     x.arguments !== undefined && [h("h3", null, "Arguments, with made-up results"), h("pre", { tabindex: 0 }, JSON.stringify(x.arguments, null, 2))]);
 }
 

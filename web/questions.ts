@@ -70,7 +70,7 @@ export function question(key: string) {
     h("p", { class: "crumbs" }, h("a", { href: "/questions" }, "Questions"), " / ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "its run")),
     () => {
       const q = one(), e = gone();
-      if (e) return [h("h1", null, "This is not asked any more"), fault(e), h("p", null, h("a", { href: runAddress(key, step === "=" ? "" : step) }, "What became of it"))];
+      if (e) return [h("h1", null, "Nobody is asked this any more"), fault(e), h("p", null, h("a", { href: runAddress(key, step === "=" ? "" : step) }, "What became of it"))];
       return q ? shown(q, stands) : h("p", { class: "empty" }, "Reading …");
     });
 }
@@ -81,7 +81,7 @@ function shown(q: Question, stands: { (): string; set(v: string): void }): Child
     h("div", { class: "title" }, h("h1", null, q.text || (q.kind === "ask" ? "A value is asked for" : "An approval is asked for")), badge("asking")),
     h("dl", null,
       fact("Run", h("a", { href: runAddress(q.key) }, q.run)), fact("About", about(q)), fact("Tool", q.tool), fact("Items", q.items),
-      fact("Asked by", q.attempt && `the tool, in the middle of try ${q.attempt}; the answer begins the next`),
+      fact("Asked by", q.attempt && `the tool, in the middle of attempt ${q.attempt}; the answer begins the next`),
       fact("Asked", when(q.since)), fact("Until", q.until && `${moment(q.until)}: ${left(q)}`),
       fact("Wanted by", q.by && q.by + (q.verified ? "" : ", as it says of itself")), fact("Because", q.reason)),
     part("Change", q.change, "h2"), part("What would run", q.plan, "h2"), q.kind === "approval" && !q.arguments && q.step === "=" && !q.revision && h("p", { class: "note" }, "It is about the whole plan: ", h("a", { href: runAddress(q.key) }, "look at its steps"), "."),
@@ -119,9 +119,9 @@ function approval(q: Question, stands: { set(v: string): void }) {
   })))) as never },
     () => (edits() ? edits()!.element : !instead() && part("Arguments", q.arguments, "h2")), () => instead()?.element,
     !whole && h("p", { class: "copies" },
-      editable && h("button", { type: "button", hidden: () => !!instead(), onclick: () => edits.set(edits.peek() ? null : json("Arguments to call with", indent(q.arguments!.text))) }, () => (edits() ? "Leave the arguments" : "Edit the arguments")),
-      h("button", { type: "button", hidden: () => !!edits(), onclick: () => instead.set(instead.peek() ? null : json("Result, in place of what the tool would return", "")) }, () => (instead() ? "Call the tool" : "Don't call it: give its result"))),
-    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, "for who reads what became of the run"), reason), wrong,
+      editable && h("button", { type: "button", hidden: () => !!instead(), onclick: () => edits.set(edits.peek() ? null : json("Arguments to call with", indent(q.arguments!.text))) }, () => (edits() ? "Keep the arguments" : "Edit the arguments")),
+      h("button", { type: "button", hidden: () => !!edits(), onclick: () => instead.set(instead.peek() ? null : json("Result, in place of what the tool would return", "")) }, () => (instead() ? "Call the tool" : "Don't call it: give a result instead"))),
+    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, "for whoever reads the run later"), reason), wrong,
     h("p", { class: "acts" },
       h("button", { class: "primary", disabled: () => busy() }, () => (edits() ? "Approve with these" : instead() ? "Give this result" : "Approve")),
       h("button", { class: "danger", type: "button", disabled: () => busy(), onclick: () => send(() => ({ reject: true, reason: reason.value })) }, "Reject")));
@@ -140,7 +140,7 @@ function value(q: Question, stands: { set(v: string): void }) {
     () => at().element,
     h("p", { class: "copies" }, h("button", { type: "button", onclick: () => (raw.set(!raw.peek()), at.set(raw.peek() ? json("Answer, as JSON", "") : form())) }, () => (raw() ? "Back to the form" : "Write it as JSON"))),
     q.schema !== undefined && h("details", null, h("summary", null, "Its schema"), h("pre", { tabindex: 0 }, JSON.stringify(q.schema, null, 2))),
-    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, "for who reads what became of the run"), reason), wrong,
+    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, "for whoever reads the run later"), reason), wrong,
     h("p", { class: "acts" }, h("button", { class: "primary", disabled: () => busy() }, "Answer"),
       h("button", { class: "danger", type: "button", disabled: () => busy(), onclick: () => send(() => ({ reject: true, reason: reason.value })) }, "Decline")));
 }

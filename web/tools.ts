@@ -39,10 +39,10 @@ export function tools() {
       const t = all();
       if (!t) return h("p", { class: "empty" }, "Reading …");
       return [
-        t.unknown && h("p", { class: "note" }, "How much is wanted is not known: ", t.unknown.message),
-        (t.demand?.unsure?.length ?? 0) > 0 && h("p", { class: "note" }, `Of ${t.demand!.unsure!.length} of 64 partitions no orchestrator answered: what is wanted may be more.`),
-        figures()?.others && h("p", { class: "note" }, `There are more tools than can be told apart: ${count(figures()!.others!.calls, "call")} of some are not among what is said of calls below.`),
-        !found(t).length && h("p", { class: "empty" }, t.tools.length ? "No tool is like that." : "No tool is registered: start a worker."),
+        t.unknown && h("p", { class: "note" }, "The demand is not known: ", t.unknown.message),
+        (t.demand?.unsure?.length ?? 0) > 0 && h("p", { class: "note" }, `Of ${t.demand!.unsure!.length} of 64 partitions no orchestrator answered: the demand may be higher.`),
+        figures()?.others && h("p", { class: "note" }, `There are too many tools to count the calls of each: ${count(figures()!.others!.calls, "call")} of some are counted with no tool below.`),
+        !found(t).length && h("p", { class: "empty" }, t.tools.length ? "No tool matches." : "No tool is registered: start a worker."),
       ];
     }, cards);
 }

@@ -18,7 +18,7 @@ export function words(m: Shared, d: Detail): Child {
 
 // heading names a round, which leads to its planner, and says where nobody was told there.
 function heading(m: Shared, d: Detail, round: number | undefined): Child {
-  if (round === undefined) return over(d.status) ? "Told to no round" : "Not told yet: the next round is";
+  if (round === undefined) return over(d.status) ? "No round was told of it" : "Not told yet: the next round will be";
   const planner = `${d.id}/=${round}/=plan`, model = m.model.peek()!, i = model.rows.get(planner), name = `Round ${round}`;
   const unasked = i === undefined ? over(d.status) : over(model.status(i)) && model.status(i) !== "succeeded" && !model.sheet.steps.attempts[i];
   return [i === undefined ? name : h("button", { class: "link", onclick: () => m.choose(planner) }, name), unasked && ", whose planner was not asked"];

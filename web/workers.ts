@@ -38,13 +38,13 @@ export function workers() {
       return [
         versions().size > 1 && h("p", { class: "note" }, `${versions().size} versions of Stepjet are at work. Upgrade orchestrators first, then workers.`),
         s.missed && h("p", { class: "note" }, "There are more workers than are listed."),
-        h("p", { class: "faint" }, count(kept().length, "worker"), ", by what they say of themselves"),
-        !kept().length && h("p", { class: "empty" }, s.workers.length ? "No worker is like that." : "No worker says that it lives."),
+        h("p", { class: "faint" }, count(kept().length, "worker"), ", as they report themselves"),
+        !kept().length && h("p", { class: "empty" }, s.workers.length ? "No worker matches." : "No worker is alive."),
       ];
     },
     h("table", { class: "list", hidden: () => !kept().length },
       h("thead", null, h("tr", null, ["Worker", "Version", "Up", "Busy", "Done", "Failed", "Tools"].map((t) => h("th", { scope: "col" }, t)))), lines),
-    () => all()?.unknown && h("p", { class: "note" }, "Which orchestrators live is not known: ", all()!.unknown!.message),
+    () => all()?.unknown && h("p", { class: "note" }, "Which orchestrators are alive is not known: ", all()!.unknown!.message),
     h("section", { hidden: () => !all()?.orchestrators?.length }, h("h2", null, "Orchestrators"),
       h("table", { class: "list" }, h("thead", null, h("tr", null, ["Orchestrator", "Version", "Owns"].map((t) => h("th", { scope: "col" }, t)))), owners)),
     examination());
@@ -58,10 +58,10 @@ function examination() {
     void load<Diagnosis>("doctor").then((d) => (d && said.set(d), busy.set(false)));
   };
   return h("section", { class: "doctor" }, h("h2", null, "Doctor"),
-    h("button", { disabled: () => busy(), onclick: look }, () => (busy() ? "Looking …" : "Look for what is wrong")),
+    h("button", { disabled: () => busy(), onclick: look }, () => (busy() ? "Looking …" : "Look for problems")),
     h("div", { role: "status" }, () => {
       const d = said();
-      return d && h("p", { class: "faint" }, `${ago(d.at)}: ${count(d.findings.filter((f) => f.health === "problem").length, "problem")}, ${count(d.findings.filter((f) => f.health === "note").length, "note")}; ${d.well} checks are well.`);
+      return d && h("p", { class: "faint" }, `${ago(d.at)}: ${count(d.findings.filter((f) => f.health === "problem").length, "problem")}, ${count(d.findings.filter((f) => f.health === "note").length, "note")}; ${d.well} checks found nothing.`);
     }),
     () => said()?.findings.map(finding));
 }

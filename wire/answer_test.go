@@ -163,6 +163,15 @@ func TestQuestionForms(t *testing.T) {
 	read, err = wire.ParseQuestion(h, body, "a")
 	require.NoError(t, err)
 	require.Equal(t, round, read)
+	guarded := &outcome.Question{Run: "order-42", Tenant: "acme", Generation: 17, Step: "a/=1/pay", Number: 1, Kind: outcome.Approval, Tool: "pay",
+		Text: "More than 100 at once?", Guard: "call", Arguments: json.RawMessage(`{"amount":140.0}`), Digest: digest, Since: at,
+	}
+	h, body = wire.QuestionMessage(guarded)
+	wiretest.Golden(t, *update, "question_guard", nats.Msg{Header: h, Data: body})
+	read, err = wire.ParseQuestion(h, body, "a/=1/pay")
+	require.NoError(t, err)
+	require.Equal(t, guarded, read)
+	h, _ = wire.QuestionMessage(round)
 	require.False(t, wire.KindGathering.Known(h), "who knew of no amendments that wait would ask about something else")
 	_, err = wire.ParseQuestion(nats.Header{"Stepjet-Version": {"9"}}, nil, "a")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err))

@@ -94,12 +94,17 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 		r.uses(used(s, blob))
 	case what == summary, strings.HasPrefix(what, guard):
 		r.uses(used(s, blob))
-	case !Earlier(what):
+	case !Earlier(what) && called(s):
 		r.Steps++
 		if s.Status.Unsuccessful() {
 			r.Failed++
 		}
 	}
+}
+
+// called reports whether a step of a round is a call: no value, and nothing that the round left to the planner's next answer.
+func called(s *outcome.Step) bool {
+	return (s.Tool != "" || len(s.Steps) > 0) && (!s.Discarded || s.Attempts > 0 || s.Status != outcome.StepCancelled)
 }
 
 // uses adds what a call took for the agent itself.
@@ -295,6 +300,12 @@ func Said(doc *outcome.Run, agent string) (lines []string) {
 
 // mostShown is how much of a word is shown in a line, in bytes.
 const mostShown = 160
+
+// Unneeded reports whether a step is the summary of a round before which nothing was to be cut: most agents that may have
+// summaries made have one in each round.
+func Unneeded(s *outcome.Step) bool {
+	return s.Status == outcome.StepNotTaken && s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), summary[1:])
+}
 
 // Standing says where an agent stands that is not over: in which round, and whether its planner is asked or its calls run.
 func Standing(s *outcome.Step) string {

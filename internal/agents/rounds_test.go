@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,14 +30,17 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Of a run, the rounds of one agent count, tries of its planner included, and what stands for earlier rounds does not.
+// Of a run, the rounds of one agent count, tries of its planner included; what stands for earlier rounds, values, and what
+// was left to the planner's next answer are no calls.
 func TestRoundsOf(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(0, 0)
 	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b", Steps: []outcome.Step{{ID: "b/=0/=plan", Attempts: 9}}}, {ID: "a", Steps: []outcome.Step{
 		{ID: "a/=0/=plan", Status: outcome.StepSucceeded, Attempts: 2, Ready: at, Started: at, Ended: at.Add(time.Second),
 			Result: json.RawMessage(`{"steps":[],"usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.25}}`)},
-		{ID: "a/=0/x", Status: outcome.StepSucceeded}, {ID: "a/=0/y", Status: outcome.StepFailed}, {ID: "a/=0/z", Status: outcome.StepSkipped},
+		{ID: "a/=0/x", Tool: "t", Status: outcome.StepSucceeded}, {ID: "a/=0/y", Tool: "t", Status: outcome.StepFailed},
+		{ID: "a/=0/z", Status: outcome.StepSkipped, Steps: []outcome.Step{{ID: "a/=0/z/w"}}}, {ID: "a/=0/sum", Status: outcome.StepSucceeded},
+		{ID: "a/=0/later", Tool: "t", Status: outcome.StepCancelled, Discarded: true},
 		{ID: "a/=1/=plan", Status: outcome.StepSucceeded, Attempts: 1, Blob: &outcome.Handle{}},
 		{ID: "a/=1/r0", Status: outcome.StepSucceeded},
 		{ID: "a/=2/=plan", Status: outcome.StepRunning, Result: json.RawMessage(`"text"`)},
@@ -143,4 +147,22 @@ func TestWhatWasSaid(t *testing.T) {
 	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it failed itself")
 	a.Status, a.Steps = outcome.StepRunning, a.Steps[:1]
 	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it is about to be asked")
+}
+
+// The summary of a round that was none to make is shown nowhere; one that was made, or is being made, is.
+func TestASummaryThatNobodyNeededIsNotShown(t *testing.T) {
+	t.Parallel()
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{
+		{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}, {ID: "a/=0/=summary", Tool: "sum", Status: outcome.StepNotTaken},
+		{ID: "a/=1/=plan", Tool: "model", Status: outcome.StepReady}, {ID: "a/=1/=summary", Tool: "sum", Status: outcome.StepRunning},
+	}}}}
+	require.True(t, Unneeded(&doc.Steps[0].Steps[1]))
+	require.False(t, Unneeded(&doc.Steps[0].Steps[3]))
+	require.False(t, Unneeded(&outcome.Step{ID: "a/=0/summary", Status: outcome.StepNotTaken}))
+	v := NewView("r", "a", noon)
+	v.Apply(told("a/=0/=summary", "sum", outcome.StepNotTaken), noon)
+	v.Merge(doc, noBlob, noon)
+	drawn := strings.Join(v.Lines(plainLook(), 30, noon), "\n")
+	require.NotContains(t, drawn, "not_taken")
+	require.Equal(t, 1, strings.Count(drawn, "summary"), drawn)
 }

@@ -195,6 +195,10 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 			if !ok || s == nil || inside {
 				continue
 			}
+			if Unneeded(x) {
+				v.rounds[n].drop(s)
+				continue
+			}
 			r := v.rounds[n]
 			s.merge(x, now)
 			if n < len(counted) {
@@ -220,6 +224,11 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 // becomes. An answer without calls ends the run.
 func (r *viewRound) forms() bool {
 	return r.planner.status == outcome.StepSucceeded && (!r.read || len(r.calls) == 0) && r.planner.why == ""
+}
+
+// drop takes a call away that nobody needed.
+func (r *viewRound) drop(s *viewStep) {
+	r.calls = slices.DeleteFunc(r.calls, func(x *viewStep) bool { return x == s })
 }
 
 // put moves a call to its place in the answer.

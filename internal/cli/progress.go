@@ -87,6 +87,10 @@ func (g *progress) apply(e client.Event, now time.Time) {
 		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() {
 			g.step(client.Event{Step: e.Step, Status: outcome.StepRunning, Attempt: e.Attempt, Waiting: oneLine(text.Last(e.Text, mostWritten))}, now)
 		}
+	case subjects.EventQuestion:
+		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() && e.Revision == 0 && e.Round == nil { // of the step itself
+			g.step(client.Event{Step: e.Step, Status: outcome.StepAsking, Waiting: e.Waiting}, now)
+		}
 	case subjects.EventEnd:
 		g.over, g.end = true, now
 		g.dealtWith(e.Outcome)
@@ -270,7 +274,7 @@ func (g *progress) state(i int, now time.Time) string {
 			text = strings.TrimLeft(fmt.Sprintf("%s  attempt %d", text, s.attempt), " ")
 		}
 		return text
-	case outcome.StepReady, outcome.StepRunning:
+	case outcome.StepReady, outcome.StepRunning, outcome.StepAsking:
 		text := inWords(s.status) + "  " + took(now.Sub(s.since).Truncate(100*time.Millisecond))
 		if s.waiting != "" {
 			text += "  " + oneLine(s.waiting)
@@ -330,13 +334,15 @@ func (g *progress) waveLines(st style, rows int) []string {
 	}
 	var t table
 	for n := first; n < min(first+rows, len(g.waves)); n++ {
-		done, failed, running, queued := 0, 0, 0, 0
+		done, failed, running, queued, asking := 0, 0, 0, 0, 0
 		for _, i := range g.waves[n] {
 			switch status := g.steps[i].status; {
 			case status == outcome.StepReady:
 				queued++
 			case status == outcome.StepRunning:
 				running++
+			case status == outcome.StepAsking:
+				asking++
 			case status.Terminal():
 				done++
 				if status.Unsuccessful() {
@@ -349,7 +355,7 @@ func (g *progress) waveLines(st style, rows int) []string {
 		for _, x := range []struct {
 			n    int
 			what string
-		}{{running, "running"}, {queued, "queued"}, {failed, "not succeeded"}} {
+		}{{running, "running"}, {queued, "queued"}, {asking, "asking"}, {failed, "not succeeded"}} {
 			if x.n > 0 {
 				note = strings.TrimLeft(fmt.Sprintf("%s  %d %s", note, x.n, x.what), " ")
 			}

@@ -42,7 +42,7 @@ folder, an orchestrator, and a toolworker with the built-in tools or those of --
 that use a folder at the same time work together: the first has the folder, the others join it,
 and one of them goes on when it ends or is killed. So a --run runs once there too.
 
-The same --run with the same plan never runs twice: it gives the outcome of the first.
+The same --run with the same plan never runs twice: it prints the outcome of the first.
 
 At a terminal, what the run asks of people is asked there: y or n for an approval, with a reason
 behind it or none; JSON or a text for an answer; Enter leaves a question to others.

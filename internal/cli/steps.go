@@ -77,9 +77,10 @@ func eachStep(steps []outcome.Step, do func(*outcome.Step)) {
 	}
 }
 
-// progressLine draws how much of a run is over. A for_each step counts by its items, once it has any.
+// progressLine draws how much of a run is over. A for_each step counts by its items, once it has any. Of an agent and a
+// loop nobody knows how much is to come: what is over within them is told beside.
 func progressLine(doc *outcome.Run, st style) string {
-	over := 0.0
+	over, within := 0.0, 0
 	for i := range doc.Steps {
 		s := &doc.Steps[i]
 		switch {
@@ -88,11 +89,21 @@ func progressLine(doc *outcome.Run, st style) string {
 		case len(s.Items) > 0:
 			done, _ := itemsOver(s)
 			over += float64(done) / float64(len(s.Items))
+		default:
+			eachStep(s.Steps, func(s *outcome.Step) {
+				if s.Status.Terminal() && !agents.Unneeded(s) {
+					within++
+				}
+			})
 		}
+	}
+	beside := ""
+	if within > 0 {
+		beside = ", and " + text.Count(within, "step") + " within over"
 	}
 	share := over / float64(len(doc.Steps))
 	full := int(share * barWidth)
-	return st.green(strings.Repeat("█", full)+strings.Repeat("░", barWidth-full)) + fmt.Sprintf("  %d %%", int(share*100))
+	return st.green(strings.Repeat("█", full)+strings.Repeat("░", barWidth-full)) + fmt.Sprintf("  %d %%", int(share*100)) + beside
 }
 
 // itemsOver counts the items of a for_each step that are over, and those of them that did not succeed.
@@ -133,6 +144,9 @@ func (a *app) stepTable(doc *outcome.Run, items bool) *table {
 	var rows func(steps []outcome.Step, indent string)
 	rows = func(steps []outcome.Step, indent string) { // each before those of its own plan and, where they are wanted, its items
 		for i := range steps {
+			if agents.Unneeded(&steps[i]) {
+				continue
+			}
 			t.add(a.stepRow(of, &steps[i], indent, active)...)
 			rows(steps[i].Steps, indent+"  ")
 			if items {
@@ -168,17 +182,33 @@ func doesIn(of *account, s *outcome.Step) string {
 	if words, own := agents.OwnWords(s); own {
 		return oneLine(words)
 	}
+	if s.Tool == "" && len(s.Steps) > 0 { // what is known of one in a round, whose plan is a planner's answer
+		if subjects.IsIteration(subjects.ScopeOf(s.Steps[0].ID)) {
+			return cmp.Or(loopIn(of.plan, s.ID), "loop")
+		}
+		return "plan"
+	}
 	return does(of.plan, s.ID, s.Tool)
+}
+
+// loopIn names the loop that a step of a run's plan is, "" for none.
+func loopIn(p *plan.Plan, token string) string {
+	if p != nil {
+		if s, _, ok := p.Find(token); ok && s.Repeat != nil {
+			return "loop of " + cmp.Or(oneLine(s.Does().Tool), "a plan")
+		}
+	}
+	return ""
 }
 
 // does names what a step does: the tool that it calls, an agent or a plan of its own that it has, a loop or a value that it is. p is the plan
 // of the run, nil where it isn't to be had.
 func does(p *plan.Plan, token, tool string) string {
 	if tool == "" && p != nil {
-		switch s, _, ok := p.Find(token); {
-		case ok && s.Repeat != nil:
-			return "loop of " + cmp.Or(oneLine(s.Does().Tool), "a plan")
-		case ok && s.Plan != nil:
+		if loop := loopIn(p, token); loop != "" {
+			return loop
+		}
+		if s, _, ok := p.Find(token); ok && s.Plan != nil {
 			return "plan"
 		}
 	}
@@ -220,7 +250,7 @@ func workersOf(s *outcome.Step) string {
 // waitingLine says what a step waits for: other steps, by their names, or what stands in its way.
 func waitingLine(s *outcome.Step) string {
 	text := oneLine(s.Waiting)
-	if stands := agents.Standing(s); stands != "" && !s.Status.Terminal() {
+	if stands := agents.Standing(s); stands != "" && !s.Status.Terminal() && s.Status != outcome.StepAsking {
 		text = stands
 	}
 	switch {

@@ -67,7 +67,7 @@ func (s style) step(status outcome.StepStatus, text string) string {
 		return s.green(text)
 	case outcome.StepFailed:
 		return s.red(text)
-	case outcome.StepSkipped, outcome.StepCancelled, outcome.StepRetrying:
+	case outcome.StepSkipped, outcome.StepCancelled, outcome.StepRetrying, outcome.StepAsking:
 		return s.yellow(text)
 	case outcome.StepRunning, outcome.StepReady:
 		return s.cyan(text)
@@ -93,6 +93,8 @@ func mark(status outcome.StepStatus) string {
 		return "↻"
 	case outcome.StepRunning, outcome.StepReady:
 		return "›"
+	case outcome.StepAsking:
+		return "?"
 	default:
 		return "·"
 	}

@@ -128,3 +128,48 @@ func TestProgressOfConditions(t *testing.T) {
 	require.Equal(t, outcome.StepReady, g.status(2))
 	require.Equal(t, outcome.StepWaiting, g.status(3))
 }
+
+// A step that waits for a person says so in a terminal from the question on: nothing of it is queued.
+func TestProgressOfQuestions(t *testing.T) {
+	t.Parallel()
+	g := newProgress("trip", parsed(t, `{"steps":[{"id":"day","tool":"ask","arguments":{"question":"Which day?"}},{"id":"book","tool":"book","arguments":{"day":"$ref:day"}}]}`), noon)
+	asks := client.Event{Kind: subjects.EventQuestion, Step: "day", Status: outcome.StepAsking, Waiting: "Which day?"}
+	g.apply(client.Event{Kind: subjects.EventStart}, noon)
+	g.apply(asks, noon)
+	later := noon.Add(600 * time.Millisecond)
+	require.Equal(t, "asking  600 ms  Which day?", g.state(0, later))
+	require.Equal(t, "  wave 1  ░░░░░░░░░░░░░░░░░░░░░░░░  0/1  1 asking", g.waveLines(style{}, 24)[0])
+	for _, other := range []client.Event{{Step: subjects.RootScope}, {Step: "book", Revision: 1}, {Step: "book", Round: new(int)}} { // of plans and rounds
+		other.Kind, other.Status = subjects.EventQuestion, outcome.StepAsking
+		g.apply(other, later)
+	}
+	require.Equal(t, "waits for day", g.state(1, later))
+	g.apply(client.Event{Kind: subjects.EventStep, Step: "day", Status: outcome.StepSucceeded}, later)
+	g.apply(asks, later) // which comes late
+	require.Equal(t, outcome.StepSucceeded, g.status(0))
+	require.Equal(t, "queued  0 ms", g.state(1, later))
+}
+
+// An agent that waits for its round to be approved says so, and of one that works it is told how much is over, since nobody
+// knows how much is to come.
+func TestWhatAnAgentOfARunIsAbout(t *testing.T) {
+	t.Parallel()
+	planner := outcome.Step{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}
+	asks := outcome.Step{ID: "a", Tool: "clerk", Status: outcome.StepAsking, Waiting: "an approval of round 0", Steps: []outcome.Step{planner}}
+	require.Equal(t, "for an approval of round 0", waitingLine(&asks))
+	works := outcome.Step{ID: "a", Tool: "clerk", Status: outcome.StepRunning, Steps: []outcome.Step{
+		planner, {ID: "a/=0/=summary", Tool: "sum", Status: outcome.StepNotTaken}, {ID: "a/=0/x", Tool: "t", Status: outcome.StepSucceeded}, {ID: "a/=0/y", Tool: "t", Status: outcome.StepRunning},
+		{ID: "a/=0/l", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/l/=0/z", Tool: "t", Status: outcome.StepRunning}}},
+		{ID: "a/=0/p", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/p/q", Tool: "t", Status: outcome.StepRunning}}}, {ID: "a/=0/v", Status: outcome.StepWaiting},
+	}}
+	require.Equal(t, "for 5 calls of round 0, 1 over", waitingLine(&works))
+	doc := &outcome.Run{Run: "r", Status: outcome.Running, Steps: []outcome.Step{works, {ID: "b", Tool: "t", Status: outcome.StepSucceeded}}}
+	require.Equal(t, "████████████░░░░░░░░░░░░  50 %, and 2 steps within over", progressLine(doc, style{}))
+	of := accountOf(doc)
+	for i, want := range map[int]string{2: "t", 4: "loop", 5: "plan", 6: "value"} {
+		require.Equal(t, want, doesIn(of, &works.Steps[i]))
+	}
+	a, out, _ := paper("text")
+	require.NoError(t, a.showRun(doc, false))
+	require.NotContains(t, out.String(), "summary")
+}

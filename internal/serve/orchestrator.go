@@ -43,7 +43,7 @@ func Orchestrator(program string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "orchestrator",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: program},
-		Short:       "Runs the tool plans that lie in JetStream",
+		Short:       "Run the tool plans that lie in JetStream",
 		Long: `Reads plans from JetStream, dispatches each step as soon as its inputs are there, and stores outcomes.
 
 Start as many as you like against one NATS server or cluster: they share the runs among themselves, and when one dies the

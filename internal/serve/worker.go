@@ -22,7 +22,7 @@ func Worker(program string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "toolworker",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: program},
-		Short:       "Hosts tools: the built-in ones, those of a file, those of MCP servers",
+		Short:       "Host tools: the built-in ones, those of a file, those of MCP servers",
 		Long: `Hosts tools: takes their steps from JetStream, executes them, and records what came of it.
 
 Without --tools and --mcp it hosts the built-in tools: arithmetic, text and JSON. A tools file adds programs to execute

@@ -239,7 +239,7 @@ func (c *Caller) explain(ctx, parent context.Context, m *asked, err error, kind 
 	if errors.As(err, &f) {
 		return f
 	}
-	f = &model.Failure{Kind: kind, Provider: m.Provider, Model: m.Name}
+	f = &model.Failure{Kind: kind, Provider: m.Provider, Other: m.BaseURL != "", Model: m.Name}
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
 		f.Kind = model.Late

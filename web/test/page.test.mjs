@@ -179,7 +179,7 @@ test("what is said to an agent is shown as it comes, round by round, with what w
   const words = page.locator(".drawer .words");
   assert.equal(await words.count(), 0);
   await stack.say("settle-315", hostile, "--by", hostile);
-  await words.locator("h4", { hasText: "Not told yet: the next round is" }).waitFor();
+  await words.locator("h4", { hasText: "Not told yet: the next round will be" }).waitFor();
   await words.locator("blockquote", { hasText: `${hostile} (unverified) said:` }).waitFor();
   await stack.say("settle-315", "Hurry.", "--interrupt");
   await words.locator("h4", { hasText: /^Round 3$/ }).waitFor();
@@ -254,7 +254,7 @@ test("500 workers, with hostile names, of two versions", async (t) => {
   await page.locator("p.faint", { hasText: /^1 worker,/ }).waitFor();
   assert.match(page.url(), /q=only-321/);
   list = [];
-  await page.locator(".empty", { hasText: "No worker says that it lives" }).waitFor();
+  await page.locator(".empty", { hasText: "No worker is alive" }).waitFor();
   assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
   assert.deepEqual(page.wrong, []);
 });
@@ -347,7 +347,7 @@ test("what a plan asks is answered by a choice and by a form", async (t) => {
   assert.deepEqual(JSON.parse((await stack.ask("runs/default.visit-1/steps/visit")).result.text), { street: 'Main "old" St', floor: 3, lift: true, bell: "right", contact: { phone: "1234" } });
   assert.deepEqual(JSON.parse((await stack.ask("runs/default.visit-1/steps/day")).result.text), "tuesday");
   await page.goto(stack.url + "/questions/default.visit-1?step=day");
-  await page.getByRole("heading", { name: "not asked any more" }).waitFor();
+  await page.getByRole("heading", { name: "Nobody is asked this any more" }).waitFor();
   assert.deepEqual(page.wrong.filter((text) => !/status of 40[04]/.test(text)), []);
 });
 
@@ -363,7 +363,7 @@ test("what a tool asks in the middle of a call is answered by a form", async (t)
   await page.locator(".drawer dd", { hasText: "an answer to its tool" }).waitFor();
   await page.locator(".drawer a", { hasText: "Answer …" }).click();
   await page.getByRole("heading", { name: "Which seat shall it be?" }).waitFor();
-  await page.locator("dd", { hasText: "the tool, in the middle of try 1" }).waitFor();
+  await page.locator("dd", { hasText: "the tool, in the middle of attempt 1" }).waitFor();
   await page.getByLabel("Row").fill("12");
   await page.getByRole("button", { name: "Answer", exact: true }).click();
   await page.locator(".answer .fault", { hasText: "letter" }).waitFor(); // the tool's schema is the judge
@@ -453,6 +453,28 @@ test("a tool tells what its calls took, and how they failed", async (t) => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("calls of tools that are not told apart are counted above those that are", async (t) => {
+  const page = await open(t, "/nowhere");
+  let others;
+  await page.route("**/api/v1/figures?*", async (r) => {
+    const answer = await r.fetch(), said = await answer.json();
+    await r.fulfill({ response: answer, json: { ...said, others } });
+  });
+  const note = page.locator(".tools .note", { hasText: "too many tools" });
+  await page.goto(stack.url + "/tools?tenant=acme");
+  await page.locator(".card summary", { hasText: /p50/ }).first().waitFor();
+  assert.equal(await note.count(), 0);
+  others = { tool: "", calls: 12345, failed: 678, per_minute: 8.6, p50_ms: 1, p99_ms: 2, wait_p50_ms: 1, wait_p99_ms: 2 };
+  await page.goto(stack.url + "/tools?tenant=acme");
+  await note.waitFor();
+  assert.match(await note.innerText(), /: 12,345 calls of some are counted with no tool below\./);
+  assert.ok((await page.locator(".card summary", { hasText: /p50/ }).count()) > 3, "the others are told apart as before");
+  others = { ...others, calls: 1 };
+  await page.goto(stack.url + "/tools?tenant=acme");
+  await note.filter({ hasText: ": 1 call of" }).waitFor();
+  assert.deepEqual(page.wrong, []);
+});
+
 test("an override is looked at, set and cleared, by keyboard alone", async (t) => {
   const page = await open(t, "/tools?q=upper");
   const card = page.locator(".card", { has: page.getByRole("heading", { name: "text_upper", exact: true }) });
@@ -531,9 +553,9 @@ test("what a step was called with is copied, as JSON, as a command and as a plan
 
 test("the doctor is asked on the page, by keyboard alone", async (t) => {
   const page = await open(t, "/workers", { width: 390, height: 844 });
-  await page.getByRole("button", { name: "Look for what is wrong" }).focus();
+  await page.getByRole("button", { name: "Look for problems" }).focus();
   await page.keyboard.press("Enter");
-  await page.locator(".doctor .faint", { hasText: /\d+ checks are well/ }).waitFor();
+  await page.locator(".doctor .faint", { hasText: /\d+ checks found nothing/ }).waitFor();
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run());

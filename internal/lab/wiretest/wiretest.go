@@ -25,7 +25,7 @@ var Kinds = []string{
 	"blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
 	"get_answer", "group", "hand_over", "handed_over", "head_answer", "history", "history_calls", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
 	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event", "question_asks",
-	"question_event", "question_plan", "question_round", "question_round_event", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
+	"question_event", "question_guard", "question_plan", "question_round", "question_round_event", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
 	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_begun", "round_blob", "round_end",
 	"round_invalid", "say", "say_reply", "say_request", "sealing_key",
 	"start", "start_accepted", "start_event", "start_groups", "start_handle", "start_inline",
