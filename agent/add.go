@@ -14,7 +14,7 @@ func (f *Facts) Add(o Outcome) {
 	if e == nil {
 		return
 	}
-	f.called[e.Tool] = true
+	f.called = f.called.with(e.Tool, true)
 	if f.d.CaptureNested {
 		for _, a := range o.Nested {
 			f.board.add(a)
@@ -23,7 +23,7 @@ func (f *Facts) Add(o Outcome) {
 	if o.Failed {
 		return
 	}
-	f.succeeded[e.Tool] = true
+	f.succeeded = f.succeeded.with(e.Tool, true)
 	if e.To != "" {
 		f.state = e.To
 	}
@@ -34,7 +34,7 @@ func (f *Facts) Add(o Outcome) {
 		f.find(o.Result)
 	case KindTool:
 		if e.Destructive {
-			f.done[same(e.Tool, o.Arguments)] = o.Result
+			f.done = f.done.with(same(e.Tool, o.Arguments), o.Result)
 		}
 		if o.Type != "" {
 			f.board.add(Artifact{Type: o.Type, Value: o.Result})
@@ -44,9 +44,16 @@ func (f *Facts) Add(o Outcome) {
 	}
 }
 
+// Keeps reports whether more is kept of a call of an entry than that it was made and whether it succeeded, whose result is an
+// object of a type; empty where nobody says of which.
+func (f *Facts) Keeps(name, typ string) bool {
+	e := f.Entry(name)
+	return e != nil && (e.Kind == KindFacade || e.Kind == KindSearch || e.Kind == KindTool && (e.Destructive || typ != "" || e.artifact != nil))
+}
+
 // open notes that a facade was called. Called again without arguments, it stays as it was.
 func (f *Facts) open(e *Entry, o Outcome) {
-	before, was := f.opened[e.Name]
+	before, was := f.opened.get(e.Name)
 	if was && (!e.facade.takesArgs || noMembers(o.Arguments)) {
 		return
 	}
@@ -59,7 +66,7 @@ func (f *Facts) open(e *Entry, o Outcome) {
 			now.entries = before.entries
 		}
 	}
-	f.opened[e.Name] = now
+	f.opened = f.opened.with(e.Name, now)
 }
 
 // noMembers reports whether arguments are none.

@@ -69,7 +69,7 @@ func (a *Admission) visit(c int, done []bool) {
 // Behind returns the calls that one waits for, at any distance and in the order of the answer: what of the round it may
 // see of the blackboard and of the arguments of facades.
 func (a *Admission) Behind(call int) (calls []int) {
-	seen, todo := make([]bool, len(a.calls)), []int{}
+	seen, todo := map[int]bool{}, []int{}
 	add := func(calls []int) {
 		for _, d := range calls {
 			if !seen[d] {
@@ -89,10 +89,8 @@ func (a *Admission) Behind(call int) (calls []int) {
 		add(a.Waits[c])
 		add(a.children[c+1]) // and who waits for a plan waits for its calls
 	}
-	for c, is := range seen {
-		if is {
-			calls = append(calls, c)
-		}
+	for c := range seen {
+		calls = append(calls, c)
 	}
 	slices.SortFunc(calls, func(x, y int) int { return a.place[x] - a.place[y] })
 	return calls

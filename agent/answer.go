@@ -93,7 +93,7 @@ func (f *Facts) category(e *Entry, arguments json.RawMessage) *fault.Error {
 	if len(e.facade.categories) == 0 {
 		return nil
 	}
-	if _, open := f.opened[e.Name]; open && noMembers(arguments) {
+	if f.opened.has(e.Name) && noMembers(arguments) {
 		return nil
 	}
 	v, _ := within(arguments, []element{{key: e.facade.parameter}})
@@ -146,7 +146,7 @@ func (f *Facts) Done(name string, arguments json.RawMessage) (result json.RawMes
 	if e == nil || !e.Destructive {
 		return nil, "", false
 	}
-	result, was = f.done[same(e.Tool, arguments)]
+	result, was = f.done.get(same(e.Tool, arguments))
 	if !was {
 		return nil, "", false
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,23 +20,15 @@ type Artifact struct {
 // board is the blackboard: the objects that tools have returned, and those that chains act upon.
 type board struct {
 	chains  []*chain
-	objects []Artifact
-	bound   map[string]json.RawMessage // by the types of chains
-}
-
-// clone returns one that goes its own way from here on.
-func (b *board) clone() board {
-	return board{b.chains, slices.Clip(b.objects), maps.Clone(b.bound)}
+	objects grown[Artifact]
+	latest  byName[json.RawMessage] // objects by the names that their types have: the full one, and what stands behind its last dot
+	counted byName[int]             // objects by the latter
+	bound   byName[json.RawMessage] // by the types of chains
 }
 
 // last returns the last object of a type.
 func (b *board) last(typ string) (json.RawMessage, bool) {
-	for _, a := range slices.Backward(b.objects) {
-		if fits(a.Type, typ) {
-			return a.Value, true
-		}
-	}
-	return nil, false
+	return b.latest.get(typ)
 }
 
 // capture puts on the blackboard what an entry says of its results.
@@ -60,8 +51,16 @@ func (b *board) capture(e *Entry, result json.RawMessage) {
 
 // add puts an object on the blackboard, and binds chains to it. A list binds nothing.
 func (b *board) add(a Artifact) {
-	a.Name = b.nameFor(a.Type)
-	b.objects = append(b.objects, a)
+	simple := simpleName(a.Type)
+	n, _ := b.counted.get(simple)
+	if a.Name = simple; n > 0 {
+		a.Name += "_" + strconv.Itoa(n+1)
+	}
+	b.objects.add(a)
+	b.counted, b.latest = b.counted.with(simple, n+1), b.latest.with(simple, a.Value)
+	if a.Type != simple {
+		b.latest = b.latest.with(a.Type, a.Value)
+	}
 	if kindOf(a.Value) == jsontape.Array || kindOf(a.Value) == jsontape.Null {
 		return
 	}
@@ -74,10 +73,10 @@ func (b *board) add(a Artifact) {
 		}
 	}
 	if replaces && len(bind) > 0 { // one object is the current one
-		clear(b.bound)
+		b.bound = byName[json.RawMessage]{}
 	}
 	for _, c := range bind {
-		b.bound[c.typ] = a.Value
+		b.bound = b.bound.with(c.typ, a.Value)
 	}
 }
 
@@ -87,7 +86,7 @@ func (b *board) untaken(typ string) bool {
 		if c.typ != typ || c.when == nil {
 			continue
 		}
-		for _, a := range b.objects {
+		for _, a := range b.objects.all {
 			if (typ == anyType || fits(a.Type, typ)) && kindOf(a.Value) != jsontape.Array && kindOf(a.Value) != jsontape.Null && !c.takes(a.Value) {
 				return true
 			}
@@ -96,22 +95,11 @@ func (b *board) untaken(typ string) bool {
 	return false
 }
 
-// nameFor returns a name for the next object of a type.
-func (b *board) nameFor(typ string) string {
-	simple, n := typ[strings.LastIndexByte(typ, '.')+1:], 1
-	for _, a := range b.objects {
-		if a.Type[strings.LastIndexByte(a.Type, '.')+1:] == simple {
-			n++
-		}
-	}
-	if n == 1 {
-		return simple
-	}
-	return simple + "_" + strconv.Itoa(n)
-}
+// simpleName returns a type without what stands before its last dot.
+func simpleName(typ string) string { return typ[strings.LastIndexByte(typ, '.')+1:] }
 
 func (b *board) ofType(typ string) (all []Artifact) {
-	for _, a := range b.objects {
+	for _, a := range b.objects.all {
 		if fits(a.Type, typ) {
 			all = append(all, a)
 		}
@@ -120,7 +108,7 @@ func (b *board) ofType(typ string) (all []Artifact) {
 }
 
 func (b *board) types() (all []string) {
-	for _, a := range b.objects {
+	for _, a := range b.objects.all {
 		if !slices.Contains(all, a.Type) {
 			all = append(all, a.Type)
 		}
@@ -129,7 +117,7 @@ func (b *board) types() (all []string) {
 }
 
 func (b *board) names() (all []string) {
-	for _, a := range b.objects {
+	for _, a := range b.objects.all {
 		all = append(all, a.Name)
 	}
 	return all

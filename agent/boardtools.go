@@ -33,14 +33,14 @@ func (b *board) answer(name string, arguments json.RawMessage, most int) (json.R
 		}
 		return all[len(all)-1].Value, nil
 	}
-	i := slices.IndexFunc(b.objects, func(a Artifact) bool { return a.Name == in.Name })
+	i := slices.IndexFunc(b.objects.all, func(a Artifact) bool { return a.Name == in.Name })
 	if i < 0 {
 		return nil, fault.New(fault.NotFound, "there is no object %q", clip(in.Name)).WithHint("%s", thereAre(in.Name, b.names()))
 	}
 	if name == "blackboard_describe" {
-		return quoteJSON(b.objects[i].describe()), nil
+		return quoteJSON(b.objects.all[i].describe()), nil
 	}
-	return b.objects[i].part(in.Path, in.From, in.Bytes, most)
+	return b.objects.all[i].part(in.Path, in.From, in.Bytes, most)
 }
 
 func (b *board) listed() json.RawMessage {
@@ -51,7 +51,7 @@ func (b *board) listed() json.RawMessage {
 		Bytes int    `json:"bytes"`
 	}
 	all := []entry{}
-	for i, a := range b.objects {
+	for i, a := range b.objects.all {
 		all = append(all, entry{i, a.Name, a.Type, len(a.Value)})
 	}
 	return marshal(all)

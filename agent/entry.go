@@ -207,7 +207,7 @@ const anyType = "*"
 
 // fits reports whether an artifact of a type is one of another: by its full name, or by what stands behind the last dot.
 func fits(full, wanted string) bool {
-	return full == wanted || full[strings.LastIndexByte(full, '.')+1:] == wanted
+	return full == wanted || simpleName(full) == wanted
 }
 
 // validName reports whether a state, a category or a type is 1 to 128 of A-Z a-z 0-9 _ . : / -.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -15,14 +14,14 @@ import (
 // may be used by one goroutine at a time.
 type Facts struct {
 	d                 *Definition
-	called, succeeded map[string]bool
+	called, succeeded byName[bool]
 	state             string
 	board             board
-	opened            map[string]opening
+	opened            byName[opening]
 	found, next       []*Entry // by searches; next: from the next round on
 	round             int
 	input, shared     json.RawMessage
-	done              map[string]json.RawMessage // results of destructive calls, by tool and arguments
+	done              byName[json.RawMessage] // results of destructive calls, by tool and arguments
 }
 
 // opening is a facade that was opened.
@@ -53,8 +52,7 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 	if shared == nil && d.State != nil {
 		shared = d.State.Initial
 	}
-	f := &Facts{d: d, called: map[string]bool{}, succeeded: map[string]bool{}, opened: map[string]opening{}, done: map[string]json.RawMessage{}, input: input, shared: shared,
-		board: board{chains: d.chains, bound: map[string]json.RawMessage{}}}
+	f := &Facts{d: d, input: input, shared: shared, board: board{chains: d.chains}}
 	if s := d.States; s != nil {
 		f.state = s.Initial
 		if s.from != nil {
@@ -75,11 +73,10 @@ func (f *Facts) Inherit(objects []Artifact) {
 	}
 }
 
-// Clone returns facts that go their own way from here on.
+// Clone returns facts that go their own way from here on. It takes little: they share what they have in common. Facts that
+// nobody adds to may be read by many goroutines at a time.
 func (f *Facts) Clone() *Facts {
 	c := *f
-	c.called, c.succeeded, c.opened = maps.Clone(f.called), maps.Clone(f.succeeded), maps.Clone(f.opened)
-	c.board, c.done = f.board.clone(), maps.Clone(f.done)
 	c.found, c.next = slices.Clip(f.found), slices.Clip(f.next)
 	return &c
 }
@@ -117,7 +114,7 @@ func (f *Facts) entries(each func(e *Entry) bool) {
 		if e.facade == nil || e.Kind != KindFacade || e.facade.selects == "" {
 			continue
 		}
-		for _, x := range f.opened[e.Name].entries {
+		for _, x := range f.openingOf(e.Name).entries {
 			if !each(x) {
 				return
 			}
@@ -128,6 +125,12 @@ func (f *Facts) entries(each func(e *Entry) bool) {
 			return
 		}
 	}
+}
+
+// openingOf returns how a facade was opened last; nothing where it was not.
+func (f *Facts) openingOf(facade string) opening {
+	o, _ := f.opened.get(facade)
+	return o
 }
 
 // State is the state of the state machine; empty for an agent without one.
@@ -143,7 +146,7 @@ func (f *Facts) Input() json.RawMessage { return f.input }
 func (f *Facts) Shared() json.RawMessage { return f.shared }
 
 // Artifacts are the objects on the blackboard, in the order in which they came. The slice is shared: don't change it.
-func (f *Facts) Artifacts() []Artifact { return f.board.objects }
+func (f *Facts) Artifacts() []Artifact { return f.board.objects.all }
 
 // look finds a fact.
 func (f *Facts) look(r reference) (json []byte, ok bool) {
@@ -164,17 +167,17 @@ func (f *Facts) look(r reference) (json []byte, ok bool) {
 	name, rest := r.path[0].key, r.path[1:]
 	switch r.word {
 	case ofCalled:
-		return strconv.AppendBool(nil, f.called[name]), true
+		return strconv.AppendBool(nil, f.called.has(name)), true
 	case ofSucceeded:
-		return strconv.AppendBool(nil, f.succeeded[name]), true
+		return strconv.AppendBool(nil, f.succeeded.has(name)), true
 	case ofOpened:
-		o, open := f.opened[name]
+		o, open := f.opened.get(name)
 		if !open {
 			return nil, false
 		}
 		return within(o.args, rest)
 	case ofBound:
-		v, is := f.board.bound[name]
+		v, is := f.board.bound.get(name)
 		if !is {
 			return nil, false
 		}
@@ -195,14 +198,12 @@ func (f *Facts) MarshalJSON() ([]byte, error) {
 		Name string `json:"name"`
 		Type string `json:"type"`
 	}
-	objects := make([]artifact, len(f.board.objects))
-	for i, a := range f.board.objects {
+	objects := make([]artifact, len(f.board.objects.all))
+	for i, a := range f.board.objects.all {
 		objects[i] = artifact{a.Name, a.Type}
 	}
 	opened := map[string]json.RawMessage{}
-	for name, o := range f.opened {
-		opened[name] = o.args
-	}
+	f.opened.each(func(name string, o opening) { opened[name] = o.args })
 	return jsontape.Marshal(struct {
 		Called    []string                   `json:"called"`
 		Succeeded []string                   `json:"succeeded"`
@@ -210,11 +211,7 @@ func (f *Facts) MarshalJSON() ([]byte, error) {
 		Artifacts []artifact                 `json:"artifacts"`
 		Opened    map[string]json.RawMessage `json:"opened"`
 		Round     int                        `json:"round"`
-	}{slices.AppendSeq([]string{}, sorted(f.called)), slices.AppendSeq([]string{}, sorted(f.succeeded)), f.state, objects, opened, f.round})
-}
-
-func sorted(set map[string]bool) func(func(string) bool) {
-	return slices.Values(slices.Sorted(maps.Keys(set)))
+	}{f.called.names(), f.succeeded.names(), f.state, objects, opened, f.round})
 }
 
 // shown reports whether nothing hides an entry.

@@ -374,8 +374,7 @@ func (f *Facts) AdmitMore(calls []Call, from int, now *Facts) *Admission {
 	g := &gatekeeper{begun: f, from: from, now: now, a: a, leads: map[int]bool{}, fences: map[string]*fence{}, entries: map[string]*Entry{}, may: make([]*brought, len(calls)), whole: make([]*brought, len(calls))}
 	for e := range f.entries {
 		g.entries[e.Name] = e
-		_, open := f.opened[e.Name]
-		g.exclusive = g.exclusive || e.Kind == KindFacade && e.facade.exclusive && !open
+		g.exclusive = g.exclusive || e.Kind == KindFacade && e.facade.exclusive && !f.opened.has(e.Name)
 	}
 	for _, c := range a.order {
 		g.call(c)

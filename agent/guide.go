@@ -22,7 +22,7 @@ type guide struct{ *Facts }
 
 // description returns what a planner is told of an entry.
 func (g guide) description(e *Entry) string {
-	o, open := g.opened[e.Name]
+	o, open := g.opened.get(e.Name)
 	switch {
 	case e.Kind == KindFacade && open && len(g.toolsOf(e.Name)) > 0:
 		d := fmt.Sprintf(guideDescription, e.Name, strings.Join(g.toolsOf(e.Name), ", "))
@@ -37,7 +37,7 @@ func (g guide) description(e *Entry) string {
 		}
 		return fmt.Sprintf(contextDescription, e.within.Description, strings.Join(tools, ", "))
 	case e.within != nil && e.within.facade.takesArgs:
-		o = g.opened[e.within.Name]
+		o = g.openingOf(e.within.Name)
 		filled, _ := fill(e.Description, argsWords, func(r reference) ([]byte, bool) { return within(o.args, r.path) })
 		return filled
 	}

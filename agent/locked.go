@@ -85,9 +85,9 @@ func (w wording) why(e *Entry, c *clause, err *fault.Error) string {
 // has reports whether a tool that is needed was called, or has succeeded, as the clause asks.
 func (w wording) has(c *clause, tool string) bool {
 	if strings.Contains(c.text, behind(ofCalled, tool)) {
-		return w.called[tool]
+		return w.called.has(tool)
 	}
-	return w.succeeded[tool]
+	return w.succeeded.has(tool)
 }
 
 // named lists tools by the names that a planner knows.

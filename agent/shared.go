@@ -19,6 +19,9 @@ type Wrote struct {
 	Err    *fault.Error // nil for a success
 }
 
+// Writes reports whether calls of an answer write to the state.
+func (a *Answer) Writes() bool { return a.writers != nil }
+
 // Shared returns the state behind an answer's own calls, of those that have come to something, by their ids; nil for what
 // it was, and for an answer of another dialect. The facts are those of the beginning of the round. lost says of calls why
 // what they have written is not in it, or not all.

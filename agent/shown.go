@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -31,7 +32,7 @@ func (f *Facts) Shown() (all []Shown) {
 
 func (f *Facts) show(e *Entry) Shown {
 	s := Shown{e.Name, guide{f}.description(e), e.InputSchema, e.OutputSchema, f.locked(e)}
-	if _, open := f.opened[e.Name]; open && e.Kind == KindFacade && len(e.facade.categories) > 0 {
+	if f.opened.has(e.Name) && e.Kind == KindFacade && len(e.facade.categories) > 0 {
 		s.InputSchema, _ = optionalArguments(e.InputSchema) // it is its own guide now
 	}
 	return s
@@ -85,10 +86,18 @@ func (f *Facts) Ready(name string, seen *Facts) (bound, answer json.RawMessage, 
 			return nil, nil, fault.New(fault.Locked, "%s", why)
 		}
 	}
-	if e.HasOnce && f.succeeded[e.Tool] {
+	if e.HasOnce && f.succeeded.has(e.Tool) {
 		return nil, quoteJSON(strings.TrimSpace(fmt.Sprintf(alreadyLoaded, e.Name, e.Once))), nil
 	}
 	return seen.bind(e), nil, nil
+}
+
+// Acts reports whether what a call of an entry is made with, or acts upon, is a matter of the calls that it waits for: of no
+// other does Ready look at what is seen.
+func (f *Facts) Acts(name string) bool {
+	e := f.Entry(name)
+	return e != nil && (slices.ContainsFunc(e.clauses, func(c clause) bool { return c.kind == clauseBound }) ||
+		slices.ContainsFunc(e.binds, func(b bind) bool { return b.ref != nil && b.ref.word != ofInput && b.ref.word != ofRound }))
 }
 
 // BoundArgument is one that a planner does not see.
@@ -142,9 +151,10 @@ func (f *Facts) bind(e *Entry) json.RawMessage {
 func (f *Facts) bindTo(e *Entry, r *reference) ([]byte, bool) {
 	switch {
 	case r.word == ofArtifact && e.chain != nil:
-		return within(f.board.bound[e.chain.typ], r.path)
+		v, _ := f.board.bound.get(e.chain.typ)
+		return within(v, r.path)
 	case r.word == ofArgs:
-		return within(f.opened[e.within.Name].args, r.path)
+		return within(f.openingOf(e.within.Name).args, r.path)
 	}
 	return f.look(*r)
 }

@@ -36,6 +36,7 @@ type rounds struct {
 	consulted int               // of those, in the round that it is in
 	endedAt   uint64            // the record that ended the last attempt without an answer, in the round that it is in
 	claim     claim             // of the attempt by which its planner hands over steps, in the round that it is in
+	terminal  []Call            // of the round that runs, in the order in which they came to be over
 	offered   *Result           // what the loop would have come to, had nobody said anything; nil once the round behind it is decided
 }
 
@@ -124,7 +125,7 @@ func (a *rounds) ask(r *Run, i int, at time.Time, out *Effects) {
 		return
 	}
 	a.hear()
-	a.consulted, a.claim, a.endedAt = 0, claim{}, 0
+	a.consulted, a.claim, a.endedAt, a.terminal = 0, claim{}, 0, nil
 	sc := a.enter(r, i, p)
 	if summarises(sc) && len(a.records) < firstCut {
 		now := sc.amend()
@@ -186,6 +187,20 @@ func (a *rounds) enter(r *Run, i int, p *plan.Plan) *scope {
 	sc.input = a.input
 	r.steps += int32(len(p.Steps))
 	return sc
+}
+
+// endedIn notes a call that is over, where it stands in what a round runs.
+func endedIn(r *Run, sc *scope, c Call) {
+	for ; sc.outer != nil; sc = sc.outer {
+		if sc.round == 0 {
+			continue
+		}
+		if sc.asksFor == nil && !asksPlanner(sc) {
+			a := agentAround(&r.tree, sc)
+			a.terminal = append(a.terminal, c)
+		}
+		return
+	}
 }
 
 // asksPlanner reports whether a scope is the call of a planner.

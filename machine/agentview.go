@@ -104,6 +104,17 @@ func Rounds(r *Run, agent Call, from int) (list []RoundView) {
 	return list
 }
 
+// Ended returns the calls of the round of an agent that runs which are over, at any depth but for the rounds of other agents,
+// in the order in which they came to be. It is added to, and nothing else, as long as the state was not computed anew, which
+// anew counts. It must not be changed.
+func Ended(r *Run, agent Call) (calls []Call, anew int) {
+	a := agentAt(&r.tree, agent)
+	if a == nil {
+		return nil, int(r.anew)
+	}
+	return a.terminal, int(r.anew)
+}
+
 // guardViews adds the guards of rounds, from one on, that have answered.
 func guardViews(r *Run, a *rounds, from int, list []RoundView) {
 	first := a.asked

@@ -193,6 +193,7 @@ func (r *Run) settleItem(c int, to state, at time.Time, out *Effects) {
 	x.state, x.decided = to, instantOf(at)
 	r.closeQuestion(x.Call)
 	out.Settled = append(out.Settled, x.Call)
+	endedIn(r, r.scopeOf(c), x.Call)
 	s := &r.calls[x.Step]
 	s.left--
 	if to == failed && !s.halted && r.failsFast(x.Step) {

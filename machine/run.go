@@ -116,6 +116,7 @@ type Run struct {
 
 	steps     int32 // of all scopes that are entered
 	uncounted int32 // for_each steps whose list is not counted yet
+	anew      int32 // how often the state was computed anew
 	ordered   int32 // how often something happened of which the order counts: a scope stopped, or a bound was met
 	stops     bool  // a failure may stop some scope, or one was amended
 	begun     bool
@@ -293,6 +294,7 @@ func (r *Run) replay(now time.Time, out *Effects) {
 		return
 	}
 	wasFinished := r.finished && !out.Finished
+	r.anew++
 	r.reset()
 	var scratch Effects
 	r.Begin(&scratch)

@@ -35,6 +35,7 @@ func (r *Run) settle(i int, to state, at time.Time, out *Effects) {
 		r.closeQuestion(s.Call)
 		sc.remaining--
 		out.Settled = append(out.Settled, s.Call)
+		endedIn(r, sc, s.Call)
 		sc.waves.settled(steps[x.step].Depth)
 		spoils := x.to != succeeded && !steps[x.step].Optional
 		for _, d := range sc.plan.Dependents(x.step) {

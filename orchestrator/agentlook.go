@@ -30,6 +30,9 @@ type looked struct {
 	said  [][]source // by guards, likewise
 	size  int64
 
+	gates agents.GatesNow // of which it is a view; the zero value: it has its own
+	gate  bool            // a gate is asked: of the last round's calls, what says nothing to it need not be read
+
 	board  *looked // whose blackboard it begins with; nil for nobody's
 	above  *looked // of which its share is, as long as that is not known
 	share  shareOf
@@ -330,6 +333,15 @@ func (x *looked) gather(r *run, round int, above string, p *plan.Plan, of machin
 }
 
 func (x *looked) add(r *run, round int, path string, c machine.Call, single bool) {
+	call, seen := x.at(r, path, c, single)
+	seen.round, seen.call = round, len(x.loop.Rounds[round].Calls)
+	x.size += seen.size()
+	x.loop.Rounds[round].Calls = append(x.loop.Rounds[round].Calls, call)
+	x.calls = append(x.calls, seen)
+}
+
+// at gathers what there is of a call.
+func (x *looked) at(r *run, path string, c machine.Call, single bool) (agents.Call, lookedCall) {
 	st := r.machine.Step(c, time.Time{})
 	s := r.step(c.Step)
 	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
@@ -347,21 +359,37 @@ func (x *looked) add(r *run, round int, path string, c machine.Call, single bool
 			call.Type, call.Said = said.kind, said.planner
 		}
 	}
-	seen := lookedCall{round: round, call: len(x.loop.Rounds[round].Calls)}
+	seen := lookedCall{}
 	if over && st.Status == outcome.StepSucceeded {
 		if seen.value = sourceOf(r, res); c.Item == 0 {
 			seen.value = r.source(c.Step)
 		}
-		x.size += seen.value.size()
 	}
 	if over && s.Tool != "" && !(c.Item == 0 && isList) && s.Repeat == nil {
 		in := asWritten(r, c)
 		in.resolver, in.schema = nil, nil
 		seen.in = &in
-		x.size += in.most(false)
 	}
-	x.loop.Rounds[round].Calls = append(x.loop.Rounds[round].Calls, call)
-	x.calls = append(x.calls, seen)
+	return call, seen
+}
+
+// size bounds the bytes that are read for it.
+func (c *lookedCall) size() (n int64) {
+	if n = c.value.size(); c.in != nil {
+		n += c.in.most(false)
+	}
+	return n
+}
+
+// read reads what a call was called with and came to.
+func (c *lookedCall) read(ctx context.Context, v *values, into *agents.Call) (err *fault.Error) {
+	if into.Value, err = v.read(ctx, &c.value); err != nil {
+		return err
+	}
+	if c.in != nil { // what can't be made was never handed to anybody
+		into.Arguments, _ = v.arguments(ctx, c.in)
+	}
+	return nil
 }
 
 // pathOf names a call by the ids of the steps down to it in its round.
@@ -409,14 +437,99 @@ func (x *looked) read(ctx context.Context, v *values) (*agents.Loop, *fault.Erro
 	for i := range x.calls {
 		seen := &x.calls[i]
 		c := &x.loop.Rounds[seen.round].Calls[seen.call]
-		if c.Value, err = v.read(ctx, &seen.value); err != nil {
-			return nil, err
+		if x.gate && seen.round == len(x.loop.Rounds)-1 && !agents.Matters(&x.loop, seen.round, c) {
+			continue
 		}
-		if seen.in != nil { // what can't be made was never handed to anybody
-			c.Arguments, _ = v.arguments(ctx, seen.in)
+		if err = seen.read(ctx, v, c); err != nil {
+			return nil, err
 		}
 	}
 	return &x.loop, nil
+}
+
+// manyCalls are as many as a round has calls before its gates share what they look at: an agent that waits holds little.
+const manyCalls = 32
+
+// atGate gathers what the gate of a call looks at. A round of few calls, and one whose agents below leave objects to it, are
+// gathered anew each time. Of any other all is gathered by the first that asks, and begun is called with what it has read; false
+// means that somebody does so: then again is called.
+func (ag *agentry) atGate(r *run, of machine.Call, round int, again func()) (x *looked, begun func(*agents.Loop), ok bool) {
+	token := r.token(of)
+	its := r.agents
+	g := its.gates[token]
+	switch {
+	case g == nil || !ag.added(r, g, of, round):
+	case g.Begun():
+		return viewOf(g, token, of), nil, true
+	case again != nil:
+		g.Waiting = append(g.Waiting, again)
+		return nil, nil, false
+	}
+	over, anew := machine.Ended(r.machine, of)
+	x = ag.look(r, of, round, false)
+	x.gate = len(x.loop.Rounds) == round+1
+	if !x.gate || again == nil || len(x.calls) < ag.many || x.loop.Rounds[round].Record == nil || captures(r, of) {
+		return x, nil, true
+	}
+	var waiting []func()
+	if g != nil {
+		waiting, g.Waiting = g.Waiting, nil
+	}
+	g = &agents.Gates{Round: round, Anew: anew, Terminal: len(over), Amended: r.machine.InForce(subjects.Iteration(token, round)), Waiting: waiting}
+	for _, c := range x.loop.Rounds[round].Calls {
+		g.Last = max(g.Last, c.Seq)
+	}
+	its.gates.put(token, g)
+	return x, func(l *agents.Loop) {
+		waiting := g.Waiting
+		if g.Waiting = nil; l != nil {
+			x.calls = nil // they were read
+			g.Begin(l)
+		} else if its.gates[token] == g {
+			its.gates.drop(token)
+		}
+		for _, again := range waiting {
+			again()
+		}
+	}, true
+}
+
+// viewOf returns what there is of gates now.
+func viewOf(g *agents.Gates, token string, of machine.Call) *looked {
+	x := &looked{name: token, scope: of}
+	x.gates, x.size = g.Now()
+	return x
+}
+
+// added adds to gates the calls that came to be over since somebody looked; false where all is to be gathered anew: another
+// round runs, its plan is another, or which calls came first is not told by their records.
+func (ag *agentry) added(r *run, g *agents.Gates, of machine.Call, round int) bool {
+	over, anew := machine.Ended(r.machine, of)
+	if g.Round != round || g.Anew != anew || len(over) < g.Terminal || !slices.Equal(g.Amended, r.machine.InForce(subjects.Iteration(r.token(of), round))) {
+		return false
+	}
+	x := &looked{scope: of}
+	for _, c := range over[g.Terminal:] {
+		call, seen := x.at(r, x.pathOf(r, c), c, c.Item == 0 && r.step(c.Step).ID != plan.IterationStep)
+		calls := r.step(c.Step).Does().Tool != "" && !inTemplate(r, of, c) // no plan within does, and what a template calls is its author's
+		if !g.Add(call, calls, seen.size(), func(ctx context.Context, into *agents.Call) *fault.Error { return seen.read(ctx, ag.values, into) }) {
+			return false
+		}
+	}
+	g.Terminal = len(over)
+	return true
+}
+
+// ask reads all that there is of the loop, and asks it something. The error is one that may not pass, or that of the answer.
+func (x *looked) ask(ctx context.Context, v *values, something func(*agents.Loop) *fault.Error) *fault.Error {
+	if x.gates.Gates != nil {
+		return x.gates.Ask(ctx, something)
+	}
+	l, err := x.read(ctx, v)
+	if err != nil {
+		return err
+	}
+	return something(l)
 }
 
 // sharedBy returns the share that an agent has, and the round of the agent above that it is called in; is is false for one

@@ -32,6 +32,7 @@ type agentry struct {
 	announcer *announcer
 
 	inline int // bytes of a round's record; a longer one lies in a blob
+	many   int // calls that a round has where its gates share what they look at
 }
 
 // ofRound reports whether the record of a round is of one that the run can have.
@@ -82,14 +83,28 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	}
 	its.asking.put(key, true)
 	summary := machine.Summary(r.machine, d.Call)
-	if (own || summary) && ag.waitsForShare(r, of, func() {
+	again := func() {
 		if its.asking.drop(key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
 			ag.ready(r, d, then)
 		}
-	}) {
+	}
+	if (own || summary) && ag.waitsForShare(r, of, again) {
 		return false
 	}
-	x := ag.look(r, of, round, (own || summary) && (ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of)))
+	var x *looked
+	var begun func(*agents.Loop)
+	switch {
+	case own || summary:
+		its.gates.drop(r.token(of)) // of the round before
+		x = ag.look(r, of, round, ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of))
+	case r.step(d.Step).Own: // it may tell of all that there was
+		x = ag.look(r, of, round, false)
+	default:
+		var ok bool
+		if x, begun, ok = ag.atGate(r, of, round, again); !ok {
+			return false
+		}
+	}
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
@@ -98,30 +113,40 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	ag.memory.reserve(x.size+in.most(false)+guard.size(), func(ctx context.Context) {
 		var args, result json.RawMessage
 		says := ""
-		l, err := x.read(ctx, ag.values)
+		var err *fault.Error
+		var asked *agents.Loop // with all that there is
 		switch {
-		case err != nil:
-		case own:
-			args, err = send(ctx, l.Ask, round)
-		case summary:
-			none := false
-			args, err = send(ctx, func(round int) (*agents.Asked, *fault.Error) {
-				asked, err := l.Summarise(round)
-				none = asked == nil && err == nil
-				return asked, err
-			}, round)
-			if none {
-				result = json.RawMessage("null")
-			}
 		case guard != nil:
-			if args, err = guard.message(ctx, ag.values, l); args == nil && err == nil {
-				result = json.RawMessage("null")
-			}
-		default:
-			if args, err = ag.values.arguments(ctx, &in); err == nil {
-				says = l.Said(round, path, args)
-				args, result, err = l.Ready(round, path, since, args)
-			}
+			err = guard.read(ctx, ag.values)
+		case !own && !summary:
+			args, err = ag.values.arguments(ctx, &in)
+		}
+		if err == nil {
+			err = x.ask(ctx, ag.values, func(l *agents.Loop) (err *fault.Error) {
+				asked = l
+				switch {
+				case own:
+					args, err = send(ctx, l.Ask, round)
+				case summary:
+					none := false
+					args, err = send(ctx, func(round int) (*agents.Asked, *fault.Error) {
+						asked, err := l.Summarise(round)
+						none = asked == nil && err == nil
+						return asked, err
+					}, round)
+					if none {
+						result = json.RawMessage("null")
+					}
+				case guard != nil:
+					if args = guard.message(l); args == nil {
+						result = json.RawMessage("null")
+					}
+				default:
+					says = l.Said(round, path, args)
+					args, result, err = l.Ready(round, path, since, args)
+				}
+				return err
+			})
 		}
 		if ctx.Err() != nil {
 			return
@@ -129,6 +154,9 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 		ag.post(func() {
 			its.asking.drop(key)
 			x.found(its)
+			if begun != nil {
+				begun(asked)
+			}
 			switch {
 			case r.phase != running || !r.machine.Wanted(d.Call, d.Attempt):
 			case err != nil:
@@ -152,9 +180,11 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 // isFree reports whether the gate of an agent need not be asked about a call in a round of it: a hundred calls would each
 // look at all the others. What a template calls is its author's.
 func isFree(r *run, agent, c machine.Call) bool {
-	if r.step(c.Step).Free {
-		return true
-	}
+	return r.step(c.Step).Free || inTemplate(r, agent, c)
+}
+
+// inTemplate reports whether a call in a round of an agent is one that a template makes.
+func inTemplate(r *run, agent, c machine.Call) bool {
 	for c = r.machine.Composite(c.Step); c.Step != machine.ThePlan && c != agent; c = r.machine.Composite(c.Step) {
 		if r.step(c.Step).Template != nil {
 			return true
@@ -324,6 +354,9 @@ type guardCall struct {
 	since uint64
 	in    *inputs // of such a call
 	value source  // of all else but an input
+
+	about  json.RawMessage // one or the other, once it was read
+	unmade *fault.Error    // why there are no arguments
 }
 
 // guardOf gathers what a call of a guard is asked about; nil for any other call.
@@ -356,25 +389,27 @@ func (g *guardCall) size() int64 {
 	return g.value.size()
 }
 
+// read reads what that takes.
+func (g *guardCall) read(ctx context.Context, v *values) (err *fault.Error) {
+	if g.in == nil {
+		g.about, err = v.read(ctx, &g.value)
+		return err
+	}
+	g.about, g.unmade = v.arguments(ctx, g.in)
+	return nil
+}
+
 // message is what the guard is called with; nil where there is nothing to be asked.
-func (g *guardCall) message(ctx context.Context, v *values, l *agents.Loop) (json.RawMessage, *fault.Error) {
-	if g.in != nil {
-		args, err := v.arguments(ctx, g.in)
-		if err != nil || !g.OfCall(l, g.path, g.since, args) {
-			return nil, nil // whoever sends the call finds out the same, and says so
-		}
-		return g.Message(l), nil
-	}
-	value, err := v.read(ctx, &g.value)
+func (g *guardCall) message(l *agents.Loop) json.RawMessage {
 	switch {
-	case err != nil:
-		return nil, err
+	case g.in != nil && (g.unmade != nil || !g.OfCall(l, g.path, g.since, g.about)):
+		return nil // whoever sends the call finds out the same, and says so
 	case g.On == plan.OnResult:
-		g.Result = value
+		g.Result = g.about
 	case g.On == plan.OnOutput:
-		g.Output = value
+		g.Output = g.about
 	}
-	return g.Message(l), nil
+	return g.Message(l)
 }
 
 // weighing is what is found out of a call in a round before it begins: what it would be called with, and whether a guard
@@ -393,7 +428,7 @@ func (ag *agentry) weighs(r *run, c machine.Call) *weighing {
 	if _, isGuard := machine.GuardAsked(r.machine, c); !inRound || own || isGuard || machine.Summary(r.machine, c) {
 		return nil
 	}
-	x := ag.look(r, of, round, false)
+	x, _, _ := ag.atGate(r, of, round, nil)
 	return &weighing{x, round, x.pathOf(r, c), machine.ReadySince(r.machine, c), machine.Weighs(r.machine, c)}
 }
 
@@ -409,12 +444,12 @@ func (w *weighing) found(ctx context.Context, v *values, args json.RawMessage) (
 	if w == nil {
 		return args, nil, nil
 	}
-	l, err := w.x.read(ctx, v)
-	if err != nil {
-		return args, nil, err
-	}
-	with, no = agents.Weigh(l, w.round, w.path, w.since, args, w.which.Passed)
-	return with, no, nil
+	with = args
+	err = w.x.ask(ctx, v, func(l *agents.Loop) *fault.Error {
+		with, no = agents.Weigh(l, w.round, w.path, w.since, args, w.which.Passed)
+		return nil
+	})
+	return with, no, err
 }
 
 // question returns what completes a question about a call in a round of an agent, and how many bytes that reads: the gate
@@ -436,10 +471,9 @@ func (ag *agentry) question(r *run, q machine.Question) (complete func(context.C
 			}
 			return nil
 		}
-		l, err := w.x.read(ctx, ag.values)
-		if err == nil {
-			_, _, err = l.Ready(w.round, w.path, w.since, nil)
-		}
-		return err
+		return w.x.ask(ctx, ag.values, func(l *agents.Loop) *fault.Error {
+			_, _, err := l.Ready(w.round, w.path, w.since, nil)
+			return err
+		})
 	}, w.size()
 }

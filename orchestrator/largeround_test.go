@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -105,4 +106,71 @@ func TestARoundWhoseBlobIsGone(t *testing.T) {
 	o := s.wait(r)
 	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
 	require.Contains(t, string(x.asked[1]["rounds"]), string(fault.InvalidRecord), "its planner is told")
+}
+
+// roundOf returns the time that a run takes whose agent makes some calls in one round, gated or free ones, and how many bytes
+// the process allocates meanwhile.
+func roundOf(t testing.TB, calls int, gated bool) (time.Duration, uint64) {
+	s := start(t)
+	tool := "echo"
+	if gated {
+		tool = "gated"
+	}
+	steps := []string{`{"id":"first","tool":"length","arguments":{"text":"t"}}`}
+	for i := range calls {
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":%q,"depends_on":["first"],"arguments":{"n":%d}}`, i, tool, i))
+	}
+	s.plays("planner", `{"steps":[`+strings.Join(steps, ",")+`]}`, `{"output":"done"}`)
+	s.agent("talker", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","length",{"tool":"echo","as":"gated","needs":{"any":["length"]}}]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	o := s.wait(s.submit(`{"steps":[{"id":"a","tool":"talker"}]}`, "many"))
+	took := time.Since(begun)
+	runtime.ReadMemStats(&after)
+	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	return took, after.TotalAlloc - before.TotalAlloc
+}
+
+// TestAGateSeesWhatIsOverMeanwhile: the gates of a round of many calls, which share what they look at, see what those came to
+// that were over after the first of them was asked, and act on the object that one returned.
+func TestAGateSeesWhatIsOverMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const calls = 50
+	steps := []string{`{"id":"s0","tool":"gated","arguments":{"n":0}}`}
+	for i := 1; i < calls; i++ {
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"gated","depends_on":["s%d"],"arguments":{"n":%d}}`, i, i-1, i))
+	}
+	steps = append(steps, fmt.Sprintf(`{"id":"hit","tool":"finds","depends_on":["s%d"],"arguments":{"n":7}}`, calls-1),
+		`{"id":"last","tool":"acts","depends_on":["hit"],"arguments":{"m":1}}`)
+	s.plays("planner", `{"steps":[`+strings.Join(steps, ",")+`],"output":"$ref:last"}`)
+	s.agent("talker", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":[{"tool":"echo","as":"gated","needs":{"when":"$round < 5"}},
+		{"tool":"echo","as":"finds","bind":{"k":3},"artifact":{"type":"Hit"}},{"tool":"echo","as":"acts","needs":{"artifact":"Hit"},"bind":{"of":"$artifact.Hit.n"}}]}`)
+	o := s.wait(s.submit(`{"steps":[{"id":"a","tool":"talker"}]}`, "sees"))
+	require.JSONEq(t, `{"m":1,"of":7}`, result(t, o, "a"), "%s", o.JSON())
+}
+
+// TestGatesOfARoundCostWhatItsCallsDo: of a round of eight times as many calls, each with its gate, all of it allocates about
+// eight times as many bytes. Where each gate looks at all of the calls, it is by far more.
+func TestGatesOfARoundCostWhatItsCallsDo(t *testing.T) { //nolint:paralleltest // it counts bytes
+	_, few := roundOf(t, 150, true)
+	_, many := roundOf(t, 1_200, true)
+	t.Logf("%d bytes a call of 150, %d of 1,200", few/150, many/1_200)
+	require.Less(t, many/1_200, 2*(few/150))
+}
+
+// BenchmarkRoundOfManyCalls is how long rounds take whose calls ask their gates, and such whose calls are free.
+func BenchmarkRoundOfManyCalls(b *testing.B) {
+	for _, calls := range []int{500, 2_000} {
+		for _, gated := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/gated=%t", calls, gated), func(b *testing.B) {
+				for b.Loop() {
+					took, bytes := roundOf(b, calls, gated)
+					b.ReportMetric(float64(took.Milliseconds()), "ms/run")
+					b.ReportMetric(float64(bytes)/float64(calls), "B/call")
+				}
+			})
+		}
+	}
 }

@@ -41,7 +41,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 		windows: map[string]*window{}, burdens: map[string]*burden{}, bounds: shipped,
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
-	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer, inline: wire.InlineLimit}
+	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer, inline: wire.InlineLimit, many: manyCalls}
 	l.questions = &questions{
 		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry,
 		runs: l.runs, cursors: l.cursors, reg: reg,

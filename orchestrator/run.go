@@ -141,6 +141,7 @@ type agentsOf struct {
 	contracts map[string]*tool.Contract     // of the tools that the run froze
 	past      few[string, *agents.Past]     // what is left of rounds whose parts are stored, by the agents' tokens
 	shelves   few[string, *agents.Shelf]    // of long answers, likewise
+	gates     few[string, *agents.Gates]    // of rounds of many calls, likewise
 	whole     few[string, bool]             // whose requests go out whole, since something else lies where a part belongs
 	said      few[attemptOf, said]          // of results, beside their values
 	shares    few[shareOf, agent.Budget]    // of the budgets of agents above

@@ -67,7 +67,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	for i, l := range o.loops.all {
 		l.reconciler.reads, l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 		l.driver.letGoFrom = w.knobs.letGoFrom
-		l.dispatcher.agentry.inline = w.knobs.inline
+		l.dispatcher.agentry.inline, l.dispatcher.agentry.many = w.knobs.inline, w.knobs.many
 		l.bus, l.clock, l.jobs = simBus{o.process}, clock, o.jobs
 		l.announcer.answers = strconv.Itoa(i) + "."
 		o.turning = append(o.turning, &turning{loop: l})

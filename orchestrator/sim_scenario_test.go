@@ -35,6 +35,7 @@ type knobs struct {
 	bounds    bounds        // of bytes
 	letGoFrom int64         // bytes that a run holds before its machine lets go of any
 	inline    int           // bytes of the record of a round before it lies in a blob
+	many      int           // calls of a round whose gates share what they look at
 	faults    time.Duration
 	between   time.Duration // faults
 	tools     map[string]tool.Registered
@@ -59,6 +60,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	}
 	w.knobs.loops = []int{1, 1, 2, 3}[seed/2%4]
 	w.knobs.inline = w.inlineRounds()
+	w.knobs.many = []int{1, manyCalls, 3}[seed%3]
 	w.knobs.letGoFrom = []int64{0, 0, 0, 64, letGoFrom}[seed%5]
 	w.knobs.lag = 2 * time.Second
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)

@@ -91,8 +91,8 @@ func Amend(l *Loop, round int, scope string, change *wire.Change) ([]json.RawMes
 // factsNow returns the facts of now in a round that goes on.
 func factsNow(l *Loop, round int, begun *agent.Facts) *agent.Facts {
 	f := begun.Clone()
-	for _, o := range l.outcomes(round, ^uint64(0)) {
-		f.Add(o.Outcome)
+	for _, o := range outcomesOf(l, round, ^uint64(0)) {
+		o.addTo(f)
 	}
 	shared, _ := l.shared(round, ^uint64(0), nil)
 	f.Share(shared)

@@ -2,7 +2,6 @@ package agents
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -52,6 +51,7 @@ type Loop struct {
 	ids   [][]string       // of the steps of rounds, likewise
 	spent []agent.Spending // before rounds, from the first on that is not past, likewise
 	told  *told            // its requests, likewise
+	ran   []*came          // of the calls of rounds, likewise
 
 	objects map[uint64]string // names on the blackboard, by the records of calls, likewise
 }
@@ -298,9 +298,9 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 	for len(l.facts) <= round {
 		n := len(l.facts)
 		f := l.facts[n-1].Clone()
-		for _, o := range l.outcomes(n-1, ^uint64(0)) {
+		for _, o := range outcomesOf(l, n-1, ^uint64(0)) {
 			before := len(f.Artifacts())
-			f.Add(o.Outcome)
+			o.addTo(f)
 			l.onBoard(&o, f.Artifacts()[before:])
 		}
 		shared, _ := l.shared(n-1, ^uint64(0), nil)
@@ -325,20 +325,20 @@ func BoardOf(l *Loop, round int, upTo uint64) []agent.Artifact {
 		return nil
 	}
 	f = f.Clone()
-	for _, o := range l.outcomes(round, upTo) {
-		f.Add(o.Outcome)
+	for _, o := range outcomesOf(l, round, upTo) {
+		o.addTo(f)
 	}
 	return f.Artifacts()
 }
 
-// nestedOf returns the objects of an agent that was called, where they count.
-func nestedOf(l *Loop, round int, c *Call) []agent.Artifact {
+// belowOf returns the agent that was called, where its objects count.
+func belowOf(l *Loop, round int, c *Call) *Below {
 	if !l.Definition.CaptureNested || c.Token == "" {
 		return nil
 	}
 	for _, b := range l.Rounds[round].Below {
 		if b.Token == c.Token {
-			return b.objects()
+			return b
 		}
 	}
 	return nil
@@ -356,60 +356,12 @@ func (l *Loop) onBoard(o *outcome, added []agent.Artifact) {
 	}
 }
 
-// outcome is one of a call, by its place among those of the answer.
-type outcome struct {
-	call  int
-	seq   uint64
-	again bool
-	agent.Outcome
-}
-
-// outcomes returns what the calls of a round came to up to a record, in the order of the ledger: first what its own
-// record settled, in the answer's order.
-func (l *Loop) outcomes(round int, upTo uint64) (all []outcome) {
-	r := l.Rounds[round]
-	if !r.hasRun() {
-		return nil
-	}
-	x, err := l.answer(round)
-	if err != nil || x.answer == nil {
-		return nil
-	}
-	for i, path := range x.paths {
-		s, is := x.settled[path]
-		if e := l.entry(round, x, i); is && e != nil && e.Kind != agent.KindTool && (s.Error == nil || s.Error.Code != fault.Locked) {
-			all = append(all, outcome{i, 0, false, agent.Outcome{
-				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
-			}})
-		}
-	}
-	first := len(all)
-	for k := range r.Calls {
-		c := &r.Calls[k]
-		i, known := x.places[c.Path]
-		if !known || c.Seq == 0 || c.Seq > upTo || x.answer.Calls[i].Entry == "" {
-			continue
-		}
-		e := l.entry(round, x, i)
-		if c.ByOwner && (e == nil || e.Kind == agent.KindTool) && (c.Err == nil || c.Err.Code == fault.Locked) {
-			continue // it was not made
-		}
-		if c.Err != nil && l.Definition.NotMade(c.Err) {
-			continue
-		}
-		o := outcome{i, c.Seq, c.Again, agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type, Nested: nestedOf(l, round, c)}}
-		all = append(all, o)
-	}
-	slices.SortStableFunc(all[first:], func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
-	return all
-}
-
 // shared returns the state behind the calls of a round up to a record, or behind some of them; nil for what it was when the
 // round began. lost says of calls why what they have written is not in it.
 func (l *Loop) shared(round int, upTo uint64, among map[int]bool) (state json.RawMessage, lost map[string]string) {
 	r := l.Rounds[round]
 	x, err := l.answer(round)
-	if err != nil || x.answer == nil || !r.hasRun() {
+	if err != nil || x.answer == nil || !x.answer.Writes() || !r.hasRun() {
 		return nil, nil
 	}
 	wrote := map[string]agent.Wrote{}

@@ -16,7 +16,7 @@ type ready struct {
 	answer *agent.Answer
 	id     string
 	entry  string
-	now    *agent.Facts // as of the record that made it ready
+	now    *agent.Facts // as of the record that made it ready; they must not be changed
 	bound  bool         // arguments were added
 	args   json.RawMessage
 	result json.RawMessage // what it has come to without being called; nil for nothing
@@ -32,25 +32,7 @@ func readied(l *Loop, round int, path string, since uint64, arguments json.RawMe
 	if !known || x.answer.Calls[i].Entry == "" {
 		return nil, nil
 	}
-	begun, _ := l.begin(round)
-	now, seen := begun.Clone(), begun.Clone()
-	came := l.outcomes(round, since)
-	for _, o := range came {
-		now.Add(o.Outcome)
-	}
-	behind := map[int]bool{}
-	for _, before := range x.admits.Behind(i) {
-		behind[before] = true
-		for _, o := range came {
-			if o.call == before {
-				seen.Add(o.Outcome)
-			}
-		}
-	}
-	nowShared, _ := l.shared(round, since, nil)
-	now.Share(nowShared)
-	seenShared, _ := l.shared(round, since, behind)
-	seen.Share(seenShared)
+	now, seen := asOf(l, round, x, i, since)
 	c := &ready{answer: x.answer, id: x.answer.Calls[i].ID, entry: x.answer.Calls[i].Entry, now: now}
 	bound, result, locked := now.Ready(c.entry, seen)
 	switch {

@@ -40,7 +40,7 @@ func (l *Loop) Usage(round int) agent.Spending {
 	for n := past + len(l.spent) - 1; n < round; n++ {
 		s := l.asked(n)
 		shares := l.shares(n, ^uint64(0))
-		s.Used.Steps += made(l.outcomes(n, ^uint64(0)))
+		s.Used.Steps += made(outcomesOf(l, n, ^uint64(0)))
 		for _, b := range l.Rounds[n].Below {
 			s.Return(agent.Budget{}, b.spending(shares[b.Begun]))
 		}
@@ -151,7 +151,7 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 		}
 		now := s // of those that have begun, all that is over has left its rest
 		guarded(l, round, begun, &now)
-		now.Used.Steps = before + max(own, made(l.outcomes(round, begun)))
+		now.Used.Steps = before + max(own, made(outcomesOf(l, round, begun)))
 		for _, b := range below[:first] {
 			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {
 				now.Promise(b.Budget.Within(share))

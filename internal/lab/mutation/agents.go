@@ -140,7 +140,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-asks-locked", "a question in a round is asked though its entry is locked when its turn comes",
-		"orchestrator/agentry.go", "		if err == nil {\n			_, _, err = l.Ready(w.round, w.path, w.since, nil)\n		}\n		return err\n", "		_ = l\n		return err\n", "./orchestrator", "AgentAsks",
+		"orchestrator/agentry.go", "			_, _, err := l.Ready(w.round, w.path, w.since, nil)\n			return err\n", "			return nil\n", "./orchestrator", "AgentAsks",
 	},
 	{
 		"agent-asks-since", "the gate of a question is asked as of the beginning of the run",
@@ -260,7 +260,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-final-forgets", "a last answer is asked for without the calls of rounds that are past",
-		"orchestrator/agentry.go", "|| machine.Responds(r.machine, of)))", "|| false))", "./orchestrator", "TestAnAgentResponds",
+		"orchestrator/agentry.go", "|| machine.Responds(r.machine, of))\n", "|| false)\n", "./orchestrator", "TestAnAgentResponds",
 	},
 	{
 		"agent-word-lost", "what a planner tells the user to stay is not in the account",
@@ -296,11 +296,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-state-late", "a gate does not see what calls of its round wrote to the state",
-		"orchestrator/agents/ready.go", "	now.Share(nowShared)\n", "	_ = nowShared\n", "./orchestrator", "TestTheStateOpens",
+		"orchestrator/agents/came.go", "		now.Share(shared)\n", "", "./orchestrator", "TestTheStateOpens",
 	},
 	{
 		"agent-state-binds-early", "a bound argument is what stood in the state when the round began",
-		"orchestrator/agents/ready.go", "	seen.Share(seenShared)\n", "	_ = seenShared\n", "./orchestrator", "TestTheStateOpens",
+		"orchestrator/agents/came.go", "	seen.Share(shared)\n", "	_ = shared\n", "./orchestrator", "TestTheStateOpens",
 	},
 	{
 		"agent-state-broken", "what breaks the schema of the state is written",
@@ -374,6 +374,22 @@ var ofAgents = []mutant{
 	{
 		"agent-shelf-empty", "each gate of a long answer reads all of it anew",
 		"orchestrator/agents/loop.go", "		l.Shelf.put(round, amendments, x)\n", "", "./orchestrator/agents", "LongAnswer",
+	},
+	{
+		"agent-gates-anew", "each gate of a round gathers all of its calls anew",
+		"orchestrator/agentlook.go", "again == nil || len(x.calls) < ag.many ||", "again == nil || len(x.calls) > 0 ||", "./orchestrator", "GatesOfARound",
+	},
+	{
+		"agent-gates-deaf", "a gate of a round of many calls does not see what was over since the first of them was asked",
+		"orchestrator/agents/gates.go", "		of.Calls = append(of.Calls, more[g.taken-from].Call)\n", "		_, _ = of, more[g.taken-from]\n", "./orchestrator", "GateSees",
+	},
+	{
+		"agent-gates-early", "a gate looks at what was over after the record that made its call ready",
+		"orchestrator/agents/came.go", "	n := cameIn(l, round).upTo(since)\n", "	n := len(cameIn(l, round).all)\n", "./orchestrator/agents", "AGateLooks",
+	},
+	{
+		"agent-gates-unread", "of a call whose result matters to a gate the result is not read",
+		"orchestrator/agents/gates.go", "		if !Matters(g.loop, g.Round, &x.Call) {\n", "		if x.Seq > 0 {\n", "./orchestrator", "GateSees",
 	},
 	{
 		"agent-free-none", "each call of a round looks at all the others",
@@ -513,7 +529,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
-		"orchestrator/agents/loop.go", "		if c.Err != nil && l.Definition.NotMade(c.Err) {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgent",
+		"orchestrator/agents/came.go", "		if c.Err != nil && l.Definition.NotMade(c.Err) {\n", "		if false {\n", "./orchestrator", "GuardsOfAnAgent",
 	},
 	{
 		"agent-replan-goes-on", "a round goes on after a call of it has asked for a new plan",

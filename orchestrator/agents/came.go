@@ -1,0 +1,186 @@
+package agents
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+)
+
+// outcome is one of a call, by its place among those of the answer.
+type outcome struct {
+	call  int
+	seq   uint64
+	again bool
+	below *Below // the agent that it was, whose objects count; nil for none
+	agent.Outcome
+}
+
+// addTo adds it to facts. What an agent below has put on its blackboard hangs upon what came before it.
+func (o *outcome) addTo(f *agent.Facts) {
+	came := o.Outcome
+	if o.below != nil {
+		came.Nested = o.below.objects()
+	}
+	f.Add(came)
+}
+
+// came is what the calls of a round came to. It is added to as calls are over, so that a thousand gates look at each of them
+// once, and not each at all of them.
+type came struct {
+	taken int            // calls of the round that were looked at
+	all   []outcome      // in the order of the ledger: first what the round's own record settled, in the answer's order
+	first int            // behind those
+	by    map[int][]int  // their places, by call
+	facts []*agent.Facts // behind none of them, behind the first, and so on, as far as they were asked for
+}
+
+// outcomesOf returns what the calls of a round came to up to a record, in the order of the ledger. They must not be changed.
+func outcomesOf(l *Loop, round int, upTo uint64) []outcome {
+	c := cameIn(l, round)
+	return c.all[:c.upTo(upTo)]
+}
+
+// upTo is how many of them there are up to a record.
+func (c *came) upTo(seq uint64) int {
+	return c.first + sort.Search(len(c.all)-c.first, func(i int) bool { return c.all[c.first+i].seq > seq })
+}
+
+// cameIn returns what is known of the calls of a round: nothing of one that runs nothing.
+func cameIn(l *Loop, round int) *came {
+	r := l.Rounds[round]
+	if !r.hasRun() {
+		return &came{}
+	}
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return &came{}
+	}
+	for len(l.ran) <= round {
+		l.ran = append(l.ran, nil)
+	}
+	c := l.ran[round]
+	if c == nil {
+		c = &came{by: map[int][]int{}}
+		l.ran[round] = c
+		settledBy(l, round, x, c)
+	}
+	if c.taken == len(r.Calls) {
+		return c
+	}
+	more := takenOf(l, round, x, c.taken)
+	if n := len(c.all); n > c.first && len(more) > 0 && more[0].seq <= c.all[n-1].seq { // they belong in between
+		more = takenOf(l, round, x, 0)
+		c.all, c.by, c.facts = nil, map[int][]int{}, nil
+		settledBy(l, round, x, c)
+	}
+	for _, o := range more {
+		c.add(o)
+	}
+	c.taken = len(r.Calls)
+	return c
+}
+
+func (c *came) add(o outcome) {
+	c.by[o.call] = append(c.by[o.call], len(c.all))
+	c.all = append(c.all, o)
+}
+
+// settledBy adds what the record of a round has settled.
+func settledBy(l *Loop, round int, x *reading, c *came) {
+	for i, path := range x.paths {
+		s, is := x.settled[path]
+		if !is || s.Error != nil && s.Error.Code == fault.Locked {
+			continue
+		}
+		if e := l.entry(round, x, i); e != nil && e.Kind != agent.KindTool {
+			c.add(outcome{i, 0, false, nil, agent.Outcome{
+				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
+			}})
+		}
+	}
+	c.first = len(c.all)
+}
+
+// takenOf returns what the calls of a round came to, from one on, in the order of the ledger.
+func takenOf(l *Loop, round int, x *reading, from int) (all []outcome) {
+	r := l.Rounds[round]
+	for k := from; k < len(r.Calls); k++ {
+		c := &r.Calls[k]
+		i, known := x.places[c.Path]
+		if !known || c.Seq == 0 || x.answer.Calls[i].Entry == "" {
+			continue
+		}
+		e := l.entry(round, x, i)
+		if c.ByOwner && (e == nil || e.Kind == agent.KindTool) && (c.Err == nil || c.Err.Code == fault.Locked) {
+			continue // it was not made
+		}
+		if c.Err != nil && l.Definition.NotMade(c.Err) {
+			continue
+		}
+		o := outcome{i, c.Seq, c.Again, belowOf(l, round, c), agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
+		all = append(all, o)
+	}
+	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
+	return all
+}
+
+// Matters reports whether what a call of a round was called with and returned matters to the gates of that round, and not only
+// that it was called.
+func Matters(l *Loop, round int, c *Call) bool {
+	x, err := l.answer(round)
+	if err != nil || x.answer == nil {
+		return false
+	}
+	i, known := x.places[c.Path]
+	if !known {
+		return false
+	}
+	f, _ := l.begin(round)
+	return x.answer.Writes() || f.Keeps(x.answer.Calls[i].Entry, c.Type)
+}
+
+// factsAt returns the facts behind the first outcomes of a round. They must not be changed.
+func factsAt(l *Loop, round, outcomes int) (*agent.Facts, *came) {
+	begun, _ := l.begin(round)
+	c := cameIn(l, round)
+	if len(c.facts) == 0 {
+		c.facts = []*agent.Facts{begun}
+	}
+	for n := len(c.facts); n <= outcomes; n++ {
+		f := c.facts[n-1].Clone()
+		c.all[n-1].addTo(f)
+		c.facts = append(c.facts, f)
+	}
+	return c.facts[outcomes], c
+}
+
+// asOf returns the facts that the gate of a call is asked of, whose entry is called by a name: those as of the record that made
+// it ready, and those of the beginning of the round with what came of the calls that it waits for.
+func asOf(l *Loop, round int, x *reading, call int, since uint64) (now, seen *agent.Facts) {
+	n := cameIn(l, round).upTo(since)
+	now, c := factsAt(l, round, n)
+	if shared, _ := l.shared(round, since, nil); shared != nil {
+		now = now.Clone()
+		now.Share(shared)
+	}
+	if !now.Acts(x.answer.Calls[call].Entry) {
+		return now, now
+	}
+	begun, _ := l.begin(round)
+	seen = begun.Clone()
+	behind := map[int]bool{}
+	for _, before := range x.admits.Behind(call) {
+		behind[before] = true
+		for _, k := range c.by[before] {
+			if k < n {
+				c.all[k].addTo(seen)
+			}
+		}
+	}
+	shared, _ := l.shared(round, since, behind)
+	seen.Share(shared)
+	return now, seen
+}
