@@ -27,6 +27,12 @@ starts() {
   container=$(buildah from --signature-policy "$IMAGE_POLICY" "$image")
   at=$(buildah mount "$container")
   [ "$(find "$at" -type f)" = "$at/program" ] || { echo "there is more in the image than the program:"; find "$at" -type f; exit 1; }
+  # No certificates are there either: without its own authorities the program could verify no provider of models, no HTTPS
+  # server and no NATS server of a public authority (internal/roots, whose test verifies one).
+  case $(${GO:-go} version -m "$at/program") in
+  *golang.org/x/crypto/x509roots/fallback*) ;;
+  *) echo "$program has no authorities in it, and the image no certificates"; exit 1 ;;
+  esac
   user=$(buildah inspect --format '{{.OCIv1.Config.User}}' "$container")
   [ "$user" = 65532:65532 ] || { echo "$program runs as $user"; exit 1; }
   case $program in

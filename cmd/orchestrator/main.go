@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/stepjet/stepjet/internal/daemon"
+	_ "github.com/stepjet/stepjet/internal/roots" // an image has no certificates
 	"github.com/stepjet/stepjet/internal/serve"
 )
 

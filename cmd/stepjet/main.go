@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/stepjet/stepjet/internal/cli"
+	_ "github.com/stepjet/stepjet/internal/roots" // an image has no certificates
 	"github.com/stepjet/stepjet/internal/serve/models"
 )
 

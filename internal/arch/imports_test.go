@@ -99,6 +99,8 @@ const audiences = `
 	github.com/coreos/go-oidc/* mcp/server
 	mcp/server        internal/serve/mcp internal/lab/mcp
 	internal/ui       internal/serve/web
+	internal/roots    cmd/*
+	golang.org/x/crypto/x509roots/* internal/roots
 	github.com/evanw/esbuild/* internal/lab/page
 `
 
@@ -234,6 +236,19 @@ func isSystem(name string) bool {
 func TestImports(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, importProblems(t, sources(t), rules))
+}
+
+// TestProgramsBringAuthorities: an image holds a program and no certificates, so each program has to import its own.
+func TestProgramsBringAuthorities(t *testing.T) {
+	t.Parallel()
+	brings := map[string]bool{}
+	for _, s := range sources(t) {
+		if strings.HasPrefix(s.pkg, "cmd/") && !inLab(s.pkg) && !s.test {
+			_, has := s.imports()["internal/roots"]
+			brings[s.pkg] = brings[s.pkg] || has
+		}
+	}
+	require.Equal(t, map[string]bool{"cmd/modelworker": true, "cmd/orchestrator": true, "cmd/stepjet": true, "cmd/toolworker": true}, brings)
 }
 
 // The rules catch what they are for.
