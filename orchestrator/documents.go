@@ -98,7 +98,7 @@ func headOf(r *run) outcome.Head {
 	doc.Steps = make([]outcome.Step, len(p.Steps))
 	for k := range doc.Steps {
 		s := &p.Steps[k]
-		doc.Steps[k] = outcome.Step{ID: s.ID, Tool: s.Tool, Status: m.StepStatus(of.Of(k))}
+		doc.Steps[k] = outcome.Step{ID: s.ID, Tool: s.Tool, Status: m.StepStatus(of.Of(k)), Ready: m.Due(machine.Call{Step: of.Of(k)})}
 	}
 	return outcome.HeadOf(doc)
 }

@@ -18,6 +18,10 @@ type Head struct {
 	Tools []string `json:"tools,omitempty"`
 	// Failed is the first step that failed, in the order of the steps; empty for none.
 	Failed string `json:"failed,omitempty"`
+	// Doing is the first step that is at work, of a run that goes on: it was sent to a worker, is tried again, or what stands
+	// within it is at work; empty where there is none, as while a person is waited for. Since is from when on it was to be.
+	Doing string    `json:"doing,omitempty"`
+	Since time.Time `json:"since,omitzero"`
 	// RetryOf is the run that this one tries again.
 	RetryOf string `json:"retry_of,omitempty"`
 	// Calls is what the calls of each of Tools took and came to, of a run that is over; nil where nobody counted.
@@ -34,11 +38,24 @@ func HeadOf(r *Run) Head {
 	h.look(r.Steps, seen)
 	if !r.Finished.IsZero() {
 		h.count(r.Steps)
+	} else if r.Status == Running {
+		h.doing(r.Steps)
 	}
 	if o := r.Outcome; o != nil && h.Failed == "" && len(o.Errors) > 0 {
 		h.Failed = o.Errors[0].Step
 	}
 	return h
+}
+
+// doing says what is at work.
+func (h *Head) doing(steps []Step) {
+	for i := range steps {
+		s := &steps[i]
+		if s.Status == StepReady || s.Status == StepRunning || s.Status == StepRetrying {
+			h.Doing, h.Since = s.ID, s.Ready
+			return
+		}
+	}
 }
 
 // count says what the calls of the tools that are named came to.

@@ -3,6 +3,7 @@ package outcome_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,10 +24,27 @@ func TestAHeadNamesAFewTools(t *testing.T) {
 	require.Equal(t, "r0", outcome.HeadOf(r).RetryOf)
 	r.Steps[3].Items[0].Steps[0].Status, r.Steps[3].Status = outcome.StepFailed, outcome.StepFailed
 	require.Equal(t, "c=0/d", outcome.HeadOf(r).Failed, "the one within, for which the other failed")
+	require.Empty(t, outcome.HeadOf(r).Doing, "it is over")
 	for i := range 20 {
 		r.Steps = append(r.Steps, outcome.Step{Tool: fmt.Sprint("t", i)})
 	}
 	got := outcome.HeadOf(r).Tools
 	require.Len(t, got, outcome.HeadTools)
 	require.Equal(t, "t13", got[15])
+}
+
+// TestAHeadNamesWhatIsAtWork: of a run that goes on, the first step that waits for no person and no other step.
+func TestAHeadNamesWhatIsAtWork(t *testing.T) {
+	t.Parallel()
+	since := time.Unix(7, 0).UTC()
+	r := &outcome.Run{Status: outcome.Running, Steps: []outcome.Step{
+		{ID: "a", Status: outcome.StepSucceeded}, {ID: "b", Status: outcome.StepAsking}, {ID: "c", Status: outcome.StepWaiting},
+	}}
+	require.Empty(t, outcome.HeadOf(r).Doing)
+	for _, status := range []outcome.StepStatus{outcome.StepReady, outcome.StepRunning, outcome.StepRetrying} {
+		r.Steps = append(r.Steps[:3], outcome.Step{ID: "d", Status: status, Ready: since}, outcome.Step{ID: "e", Status: outcome.StepRunning})
+		h := outcome.HeadOf(r)
+		require.Equal(t, "d", h.Doing, status)
+		require.Equal(t, since, h.Since, status)
+	}
 }
