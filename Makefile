@@ -109,7 +109,7 @@ cast: build lab ## the README's terminal: real commands, recorded and drawn
 SCREENSHOTS =
 ui-test: build ## the page in a real browser: Debian's chromium, taken from there where it is absent. Two minutes. SCREENSHOTS=$$PWD/docs writes the pictures anew
 	@.ci/debian chromium chromium
-	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc && SCREENSHOTS=$(SCREENSHOTS) node --test test/page.test.mjs
+	cd web && npm ci --no-audit --no-fund --ignore-scripts && npx tsc && SCREENSHOTS=$(SCREENSHOTS) node --test --test-concurrency=1 test/*.test.mjs
 
 MCP_SUITE = internal/lab/mcp/suite
 MCP_TS    = internal/lab/mcp/client

@@ -10,10 +10,10 @@ export interface Me { name: string; roles: Role[]; tenants: string[]; all: boole
 
 export interface Line {
   key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
-  steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string;
+  steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string; doing?: string; since?: string;
 }
 
-export interface Head { stats: { steps: number; succeeded: number; failed: number; skipped: number; cancelled?: number }; tools?: string[]; failed?: string }
+export interface Head { stats: { steps: number; succeeded: number; failed: number; skipped: number; cancelled?: number }; tools?: string[]; failed?: string; doing?: string; since?: string }
 
 export interface List {
   runs: Line[]; next?: string; matched: number; counts: Record<string, number>; attention: number;
@@ -64,7 +64,10 @@ export interface Tool {
 
 export interface Demand { tool: string; steps: number; held: number; queued: number; leased: number; limit: number; oldest_ms?: number; no_consumer?: boolean }
 
-export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: number[] }; unknown?: Fault }
+// Host is how much of a tool live workers say they serve; those that hold it are not among the others.
+export interface Host { workers: number; slots: number; busy?: number; held?: number }
+
+export interface Tools { tools: Tool[]; demand?: { tools: Demand[]; unsure?: number[] }; unknown?: Fault; hosts?: Record<string, Host>; more_hosts?: boolean }
 
 export interface Figure { tool: string; calls: number; failed: number; asked?: number; per_minute: number; p50_ms: number; p99_ms: number; wait_p50_ms: number; wait_p99_ms: number; codes?: Record<string, number> }
 
@@ -123,6 +126,17 @@ export const trouble = signal<Fault | null>(null);
 let behind = 0;
 export const now = () => Date.now() + behind;
 
+// tick counts while time goes on and the page is seen: who reads it is told anew.
+export const tick = signal(0);
+
+// Away says since when the page is not told what happens, by the server's clock: its server has no connection to NATS, or
+// does not answer itself. What is shown is of then.
+export interface Away { since: number; by: "nats" | "page" }
+export const away = signal<Away | null>(null);
+
+// seen is the time that what is shown is of: what was at work when the page was last told of it counts no further.
+export const seen = () => away()?.since ?? now();
+
 // ask asks for something, or sends a body: a value, or JSON as text where "written".
 export async function ask<T>(path: string, body?: unknown, written = false): Promise<T> {
   let answer: Response;
@@ -160,21 +174,37 @@ export async function load<T>(path: string): Promise<T | null> {
 // Whether the page is told what happens: "live", "waiting" for the stream, "off" where there is nothing to follow.
 export const line = signal<"live" | "waiting" | "off">("off");
 
+// patience is how long the page's server may be away, in milliseconds, until that is said.
+const patience = 4000;
+
 // follow listens to a stream while the page can be seen, and returns what ends that.
 export function follow(query: string, on: Record<string, (data: never) => void>): () => void {
-  let source: EventSource | null = null;
+  let source: EventSource | null = null, late = 0;
+  const stands = (e: Event) => {
+    const since = (JSON.parse((e as MessageEvent<string>).data) as { away?: string }).away;
+    away.set(since ? { since: Date.parse(since), by: "nats" } : null);
+  };
   const open = () => {
     if (source || document.hidden) return;
     line.set("waiting");
     source = new EventSource("/api/v1/stream" + query);
-    source.onopen = () => line.set("live");
+    source.onopen = () => {
+      line.set("live");
+      clearTimeout(late);
+      late = 0;
+      if (away.peek()?.by === "page") away.set(null);
+    };
     source.onerror = () => {
       line.set("waiting");
+      const since = now();
+      late ||= window.setTimeout(() => away.peek()?.by !== "nats" && away.set({ since, by: "page" }), patience); // it may come again at once
       if (source?.readyState === EventSource.CLOSED) {
         shut();
         again = window.setTimeout(open, 3000);
       }
     };
+    source.addEventListener("lost", stands);
+    source.addEventListener("reset", stands);
     for (const [kind, take] of Object.entries(on)) {
       source.addEventListener(kind, (e) => take(JSON.parse((e as MessageEvent<string>).data) as never));
     }
@@ -189,6 +219,8 @@ export function follow(query: string, on: Record<string, (data: never) => void>)
   open();
   return () => {
     clearTimeout(again);
+    clearTimeout(late);
+    away.set(null);
     document.removeEventListener("visibilitychange", seen);
     shut();
     line.set("off");

@@ -1,8 +1,9 @@
 // The page: its frame, and which screen is shown.
-import { ask, line, me, trouble, type Fault, type Me } from "./api";
+import { ask, away, line, me, now, tick, trouble, type Away, type Fault, type Me } from "./api";
 import { append, effect, h, quietly, signal, type Child } from "./dom";
 import { dead } from "./dead";
 import { fault } from "./drawer";
+import { span } from "./format";
 import { runs } from "./list";
 import { question, questions } from "./questions";
 import { run } from "./run";
@@ -39,17 +40,27 @@ function frame(): Child[] {
   return [
     h("a", { class: "skip", href: "#main", onclick: ((e: Event) => (e.preventDefault(), document.getElementById("main")?.focus())) as never }, "To the content"),
     h("header", { class: "top" }, h("a", { class: "brand", href: "/" }, h("img", { src: "/icon.svg", alt: "" }), "Stepjet"), h("nav", { "aria-label": "Screens" }, links),
-      h("span", { class: "state", role: "status", "data-state": () => (trouble() ? "trouble" : line()) }, () => (trouble() ? "no answer" : { live: "live", waiting: "connecting", off: "" }[line()])),
+      h("span", { class: "state", role: "status", "data-state": () => (away()?.by === "nats" || trouble() ? "trouble" : line()) }, () => (away()?.by === "nats" ? "no connection" : trouble() ? "no answer" : { live: "live", waiting: "connecting", off: "" }[line()])),
       () => {
         const who = me();
         return who && who !== "stranger" && who.login && h("button", { onclick: () => void ask("logout", {}).then(start) }, "Log out ", who.name);
       }),
     () => {
-      const e = trouble();
+      const e = trouble(), a = away();
+      if (a && (!e || e.code === "no_connection")) return gone(a);
       return e && me() !== "stranger" && h("div", { class: "trouble" }, fault(e));
     },
     content,
   ];
+}
+
+// gone says that what is shown is of before, and that nobody has to do anything for it to go on.
+function gone(a: Away) {
+  const since = h("time", { datetime: new Date(a.since).toISOString() }, new Date(a.since).toLocaleTimeString());
+  return h("div", { class: "trouble" }, h("div", { class: "fault away", role: "alert" },
+    h("p", null, a.by === "nats" ? "The page's server has had no connection to NATS since " : "The page's server has not answered since ", since,
+      h("span", { "aria-live": "off" }, () => (tick(), ` (${span(now() - a.since)})`)), ". What is shown is of then."),
+    h("p", { class: "hint" }, "→ ", a.by === "nats" ? "It tries again all the time, and goes on by itself. Is a NATS server running where it was told to connect to?" : "The page tries again, and goes on by itself. Is stepjet still running there?")));
 }
 
 function login() {
@@ -76,4 +87,5 @@ async function start() {
 }
 
 append(document.body, frame());
+setInterval(() => document.hidden || tick.set(tick.peek() + 1), 500);
 void start();

@@ -1,5 +1,5 @@
 // What is known of one step.
-import { ask, may, type Answered, type Detail, type Fault, type Value } from "./api";
+import { ask, away, may, type Answered, type Detail, type Fault, type Value } from "./api";
 import { effect, ended, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
@@ -28,8 +28,8 @@ export function drawer(m: Shared): HTMLElement {
   });
   const timer = setInterval(() => { // no event tells that something was said to an agent; and what was read may be of before an event
     const step = m.step.peek(), model = m.model.peek(), i = model?.rows.get(step), shown = detail.peek();
-    if (!model || i === undefined || document.hidden) return;
-    if (model.speaks(i) || (shown && shown.status !== model.status(i))) read(step, asked);
+    if (!model || i === undefined || document.hidden || away.peek()) return;
+    if (model.speaks(i) || wrong.peek()?.code === "no_connection" || (shown && shown.status !== model.status(i))) read(step, asked);
   }, 3000);
   ended(() => clearInterval(timer));
   return h("aside", { class: "drawer", "aria-label": "Step", hidden: () => !m.step(), onkeydown: ((e: KeyboardEvent) => e.key === "Escape" && m.choose("")) as never },
@@ -51,12 +51,13 @@ function content(m: Shared, d: Detail) {
     ["Reused", d.reused && "taken over from the run that this one tries again"],
     ["Answer", d.answer && said(d.answer)],
   ];
+  const file = (of: string) => `/api/v1/runs/${encodeURIComponent(m.key)}/steps/${encodeURIComponent(d.id)}/blob${of}`;
   return [
     h("p", null, badge(d.status), d.status === "asking" && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
     d.error && fault(d.error),
     h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
     (d.tries?.length ?? 0) > 1 && tries(d), answers(d), words(m, d),
-    part("Arguments", d.arguments), part("Result", d.result),
+    part("Arguments", d.arguments, "h3", file("?of=arguments")), part("Result", d.result, "h3", file("")),
     h("p", { class: "copies" },
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
       copy("Copy command", () => `stepjet get ${quote(m.model()!.sheet.run)} --tenant ${m.model()!.sheet.tenant} --step ${quote(d.id)}`),
@@ -94,11 +95,11 @@ function answers(d: Detail) {
     h("ol", { class: "answers" }, d.answers.map((a) => h("li", null, said(a), " ", h("small", { class: "faint" }, moment(a.at))))));
 }
 
-export function part(name: string, v: Value | undefined, heading: "h2" | "h3" = "h3") {
+export function part(name: string, v: Value | undefined, heading: "h2" | "h3" = "h3", file = "") {
   if (!v) return null;
   return h("section", null, h(heading, null, name, h("small", null, " ", size(v.bytes))),
     v.text ? h("pre", { tabindex: 0 }, indent(v.text)) : h("p", { class: "faint" }, "Too large to be shown here."),
-    v.cut && v.text !== "" && h("p", { class: "faint" }, "Only its beginning is shown. The whole: stepjet get RUN --step STEP -o json"));
+    v.cut && h("p", { class: "faint" }, v.text && "Only its beginning is shown. ", file ? h("a", { href: file, download: "" }, "Save the whole") : "The whole: stepjet get RUN --step STEP -o json"));
 }
 
 function copy(text: string, of: () => string) {

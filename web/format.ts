@@ -1,6 +1,6 @@
 // How things are written, and what stands for a status.
 import { h } from "./dom";
-import { now, type Problem } from "./api";
+import { now, tick, type Problem } from "./api";
 
 // A status is told by a shape, a word and a colour, so that none of them is needed to know it.
 export const marks: Record<string, string> = {
@@ -27,20 +27,25 @@ export function duration(ms: number): string {
 }
 
 export function ago(time: string): string {
-  const s = (now() - Date.parse(time)) / 1000;
-  if (s < -5) return "in the future";
-  if (s < 5) return "now";
-  if (s < 60) return `${Math.floor(s)} s ago`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
-  if (s < 86400) return `${Math.floor(s / 3600)} h ago`;
-  return `${Math.floor(s / 86400)} d ago`;
+  const ms = now() - Date.parse(time);
+  if (ms < -5000) return "in the future";
+  return ms < 5000 ? "now" : span(ms) + " ago";
+}
+
+// span tells a time that goes on, in whole units of the one that fits.
+export function span(ms: number): string {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  return s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
 }
 
 export const moment = (time: string) =>
   new Date(time).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+// when tells how long ago something was, as time goes on.
 export function when(time: string) {
-  return h("time", { datetime: time, title: moment(time) }, ago(time));
+  return h("time", { datetime: time, title: moment(time) }, () => (tick(), ago(time)));
 }
 
 export function size(bytes: number): string {

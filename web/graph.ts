@@ -10,7 +10,7 @@ const W = 176, H = 46, GX = 46, GY = 14;
 // From how many boxes on alike ones become one, and how many alike ones may stay apart.
 const many = 300, apart = 3, failedApart = 40;
 
-interface Box { rows: number[]; key: string; x: number; y: number; wave: number; deps: number[] }
+export interface Box { rows: number[]; key: string; x: number; y: number; wave: number; deps: number[] }
 
 export function graph(m: Shared): HTMLElement {
   const open = new Set<string>();
@@ -209,7 +209,8 @@ function under(m: Model, i: number, tool: string): string {
   return `${tool || "plan"} · ${below.length} below${bad ? `, ${bad} failed` : ""}`;
 }
 
-function boxesOf(m: Model, open: Set<string>): Box[] {
+// boxesOf says which steps are one box: each its own, and where there are many, those that are alike and not open.
+export function boxesOf(m: Model, open: Set<string>): Box[] {
   const box = (rows: number[], key: string): Box => ({ rows, key, x: 0, y: 0, wave: 0, deps: [] });
   if (m.drawn.length <= many) return m.drawn.map((i) => box([i], ""));
   const at = new Map(m.drawn.map((i, k) => [i, k]));

@@ -1,7 +1,7 @@
 // The list of runs.
-import { ask, calm, follow, load, me, now, trouble, type Head, type Line, type List, type Tools } from "./api";
+import { ask, away, calm, follow, load, me, now, seen, tick, trouble, type Head, type Line, type List, type Tools } from "./api";
 import { effect, ended, h, keyed, signal } from "./dom";
-import { ago, badge, count, duration, marks, moment } from "./format";
+import { ago, badge, count, duration, marks, moment, span } from "./format";
 import { param, place, runAddress, set } from "./state";
 
 const statuses = ["running", "failed", "partial", "expired", "cancelled", "rejected", "succeeded"];
@@ -34,21 +34,19 @@ export function runs() {
   const soon = calm(500, () => void refresh());
   ended(follow("", { reset: soon, runs: soon }));
   const fill = async () => { // what goes on is counted by who has it at work
-    const keys = document.hidden ? [] : (list.peek()?.runs ?? []).filter((r) => r.status === "running").map((r) => r.key).slice(0, 100);
+    const keys = document.hidden || away.peek() ? [] : (list.peek()?.runs ?? []).filter((r) => r.status === "running").map((r) => r.key).slice(0, 100);
     const told = keys.length ? await ask<{ heads: Record<string, Head> }>("heads", { keys }).catch(() => null) : null, l = list.peek();
     if (!told || !l) return;
     list.set({ ...l, runs: l.runs.map((r) => {
       const t = r.status === "running" && told.heads[r.key];
-      return t ? { ...r, steps: t.stats.steps, succeeded: t.stats.succeeded, failed: t.stats.failed, skipped: t.stats.skipped + (t.stats.cancelled ?? 0), tools: t.tools, failed_at: t.failed } : r;
+      return t ? { ...r, steps: t.stats.steps, succeeded: t.stats.succeeded, failed: t.stats.failed, skipped: t.stats.skipped + (t.stats.cancelled ?? 0), tools: t.tools, failed_at: t.failed, doing: t.doing, since: t.since } : r;
     }) });
   };
   const counted = setInterval(() => void fill(), 1000);
   ended(() => clearInterval(counted));
-  const tick = setInterval(() => list.peek()?.runs.some((r) => r.status === "running") && list.set({ ...list.peek()! }), 1000);
-  ended(() => clearInterval(tick));
 
   const body = h("tbody", { onkeydown: ((e: KeyboardEvent) => arrows(e)) as never });
-  effect(() => keyed(body, list()?.runs ?? [], (r) => r.key, row));
+  effect(() => (tick(), away(), keyed(body, list()?.runs ?? [], (r) => r.key, row))); // what tells times does so anew
   return h("main", { id: "main", tabindex: -1, class: "runs" },
     h("h1", { class: "hidden" }, "Runs"),
     filters(list),
@@ -56,12 +54,12 @@ export function runs() {
       const l = list();
       if (!l) return !trouble() && h("p", { class: "empty" }, "Reading …");
       return h("div", null,
-        l.trouble && h("p", { class: "note" }, "What is shown may be old: ", l.trouble.message),
+        l.trouble && !away() && h("p", { class: "note" }, "What is shown may be old: ", l.trouble.message),
         l.reading && h("p", { class: "note", role: "status" }, "Reading the history: ", count(l.matched, "run"), " so far."),
         !l.runs.length && !l.reading && h("p", { class: "empty" }, place().query.size ? "No run matches." : nothing()));
     },
     h("table", { class: "list", hidden: () => !list()?.runs.length },
-      h("thead", null, h("tr", null, ...["Status", "Run", "Tools", "Steps", "First failed", "Submitted", "Took"].map((t) => h("th", { scope: "col" }, t)))),
+      h("thead", null, h("tr", null, ...["Status", "Run", "Tools", "Steps", "First failed, at work", "Submitted", "Took"].map((t) => h("th", { scope: "col" }, t)))),
       body),
     () => {
       const l = list();
@@ -115,8 +113,8 @@ function chip(status: string, list: () => List | null) {
 }
 
 function row(first: Line): [HTMLElement, (r: Line) => void] {
-  const r = signal(first);
-  const took = () => duration((r().finished ? Date.parse(r().finished!) : now()) - Date.parse(r().submitted));
+  const r = signal(first), at = signal(now()), last = signal(seen()); // signals of its own end with it
+  const took = () => duration((r().finished ? Date.parse(r().finished!) : last()) - Date.parse(r().submitted));
   const e = h("tr", { class: () => (r().attention ? "attention" : "") },
     h("td", { class: "status" }, () => badge(r().status)),
     h("td", { class: "run" }, h("a", { href: runAddress(first.key) }, first.run), h("small", null, () => [first.tenant, r().retry_of && " · retry of " + r().retry_of])),
@@ -125,10 +123,11 @@ function row(first: Line): [HTMLElement, (r: Line) => void] {
       return h("span", { title: tools.join(", ") }, tools.slice(0, 3).join(", "), tools.length > 3 && ` +${tools.length - 3}`);
     }),
     h("td", { class: "steps" }, () => bar(r())),
-    h("td", { class: "at" }, () => r().failed_at && h("a", { href: runAddress(first.key, r().failed_at) }, r().failed_at)),
-    h("td", { class: "when", title: moment(first.submitted) }, () => (r(), ago(first.submitted))),
+    h("td", { class: "at" }, () => [r().failed_at && h("a", { href: runAddress(first.key, r().failed_at) }, r().failed_at),
+      r().status === "running" && r().doing && h("small", null, h("a", { href: runAddress(first.key, r().doing) }, r().doing), () => r().since && ` for ${span(last() - Date.parse(r().since!))}`)]),
+    h("td", { class: "when", title: moment(first.submitted) }, () => (at(), ago(first.submitted))),
     h("td", { class: "took" }, took));
-  return [e, (next) => r.set(next)];
+  return [e, (next) => (r.set(next), at.set(now()), last.set(seen()))];
 }
 
 // bar tells how a run's steps ended.

@@ -1,5 +1,5 @@
 // A run as the page holds it: its columns, kept right by what the stream tells.
-import { now, type Change, type Sheet } from "./api";
+import { now, seen, type Change, type Sheet } from "./api";
 
 export interface Times { blocked: number; waiting: number; running: number; backoff: number }
 
@@ -84,7 +84,7 @@ export class Model {
   get end() {
     const s = this.sheet;
     if (s.finished) return Math.max(1, Date.parse(s.finished) - this.submitted, this.last());
-    return Math.max(1, now() - this.submitted);
+    return Math.max(1, seen() - this.submitted);
   }
   private last() { return this.sheet.steps.decided.reduce((a, b) => Math.max(a, b), 0); }
 

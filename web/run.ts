@@ -1,5 +1,5 @@
 // One run: a graph, a timeline and a table of its steps, with one selection.
-import { ask, calm, follow, load, may, now, trouble, type Change, type Question, type Sheet, type Written } from "./api";
+import { ask, away, calm, follow, load, may, seen, tick, trouble, type Change, type Question, type Sheet, type Written } from "./api";
 import { effect, ended, h, quietly, signal, type Signal } from "./dom";
 import { badge, count, duration, moment, problem, when } from "./format";
 import { confirm } from "./confirm";
@@ -24,10 +24,13 @@ export interface Shared {
   retry(from: string): void;
 }
 
+// passing are the codes of what may be well again without anybody's doing.
+const passing = ["no_connection", "not_ready", "timeout"];
+
 const views = [["graph", "Graph"], ["timeline", "Timeline"], ["steps", "Steps"]] as const;
 
 export function run(key: string) {
-  const model = signal<Model | null>(null), changed = signal(0), step = signal(param("step")), tick = signal(0);
+  const model = signal<Model | null>(null), changed = signal(0), step = signal(param("step"));
   const shared: Shared = {
     key, model, changed, step,
     choose: (id) => set({ step: id }, true),
@@ -36,12 +39,17 @@ export function run(key: string) {
   };
   effect(() => step.set(param("step")));
   const writes = writing(model, changed, shared.choose);
-  let asked = 0, gone = false;
+  let asked = 0, gone = false, later = 0;
   let quiet: (() => void) | null = null;
   const refresh = async () => {
     const mine = ++asked;
+    clearTimeout(later);
     const sheet = await load<Sheet>("runs/" + encodeURIComponent(key));
-    if (!sheet || mine !== asked || gone) return;
+    if (mine !== asked || gone) return;
+    if (!sheet) {
+      if (passing.includes(trouble.peek()?.code ?? "")) later = window.setTimeout(() => void refresh(), 3000);
+      return;
+    }
     model.set(new Model(sheet));
     document.title = `${sheet.run} · Stepjet`;
     if (sheet.status !== "running") quiet?.();
@@ -69,9 +77,7 @@ export function run(key: string) {
     else open.set([]);
   });
   void refresh();
-  ended(() => ((gone = true), quiet?.()));
-  const timer = setInterval(() => model.peek() && !model.peek()!.over && tick.set(tick.peek() + 1), 500);
-  ended(() => clearInterval(timer));
+  ended(() => ((gone = true), clearTimeout(later), quiet?.()));
 
   const view = () => (views.some(([v]) => v === param("view")) ? param("view") : "graph");
   const shown = signal(view());
@@ -79,7 +85,7 @@ export function run(key: string) {
   const has = signal(false);
   effect(() => has.set(!!model()?.n));
   return h("main", { id: "main", tabindex: -1, class: "one" },
-    () => (model() ? heading(model()!, changed, tick) : !trouble() && h("p", { class: "empty" }, "Reading …")),
+    () => (model() ? heading(model()!, changed) : unread()),
     () => waits(open()),
     writes.shown,
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
@@ -93,6 +99,13 @@ export function run(key: string) {
       drawer(shared)));
 }
 
+// unread stands in the place of a run that was not read: it isn't there, or it can't be asked for.
+function unread() {
+  const e = trouble();
+  if (e?.code === "not_found") return [h("h1", null, "This run is not there"), h("p", { class: "facts" }, "It may have expired or been removed. ", h("a", { href: "/" }, "All runs"))];
+  return [h("h1", { class: "hidden" }, "A run"), h("p", { class: "empty" }, e ? "It can't be read now. The page tries again." : "Reading …")];
+}
+
 function turn(e: KeyboardEvent) {
   const by = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
   if (!by) return;
@@ -102,7 +115,7 @@ function turn(e: KeyboardEvent) {
   next.focus();
 }
 
-function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
+function heading(m: Model, changed: Signal<number>) {
   const s = m.sheet, acts = may(["operator"]);
   const numbers = () => {
     changed();
@@ -119,12 +132,19 @@ function heading(m: Model, changed: Signal<number>, tick: Signal<number>) {
         acts && m.over && s.status !== "rejected" && h("button", { onclick: () => void retry(s, "") }, "Retry …"))),
     h("p", { class: "facts" },
       h("span", null, "submitted ", when(s.submitted)),
-      h("span", { title: s.finished && moment(s.finished) }, () => (tick(), s.finished ? "took " : "for ") + duration((s.finished ? Date.parse(s.finished) : now()) - m.submitted)),
+      h("span", { title: s.finished && moment(s.finished) }, () => took(m)),
       s.stopped_by && h("span", null, "stopped by ", s.stopped_by),
       s.retry_of && h("span", null, "retry of ", h("a", { href: runAddress(s.tenant + "." + encodeRun(s.retry_of)) }, s.retry_of), s.retry_from && ` from ${s.retry_from}`)),
     h("p", { class: "counts" }, numbers),
     s.left_out && h("p", { class: "note" }, count(s.left_out, "step"), " below others are not shown: there are too many."),
     s.problems && h("div", { class: "problems" }, h("h2", null, count(s.problems.length, "problem")), s.problems.slice(0, 100).map(problem)));
+}
+
+// took says how long a run took, or for how long it has gone on as far as anybody has been told.
+function took(m: Model) {
+  if (m.sheet.finished) return "took " + duration(Date.parse(m.sheet.finished) - m.submitted);
+  tick();
+  return "for " + duration(seen() - m.submitted) + (away() ? " as of " + new Date(away()!.since).toLocaleTimeString() : "");
 }
 
 // encodeRun writes a run id as its key has it.

@@ -43,7 +43,7 @@ export const runAddress = (key: string, step = "") =>
 addEventListener("click", (e) => {
   if (e.defaultPrevented || e.button || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
   const link = (e.target as Element).closest?.("a");
-  if (!link || link.target || link.origin !== location.origin) return;
+  if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
   e.preventDefault();
   go(link.pathname + link.search);
 });

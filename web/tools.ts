@@ -1,5 +1,5 @@
 // The registered tools: what their contracts say, and how much of each is wanted now.
-import { ask, load, may, me, type Demand, type Figure, type Figures, type Tool, type Tools } from "./api";
+import { ask, load, may, me, type Demand, type Figure, type Figures, type Host, type Tool, type Tools } from "./api";
 import { append, effect, ended, h, keyed, signal } from "./dom";
 import { count, duration } from "./format";
 import { override } from "./override";
@@ -28,7 +28,7 @@ export function tools() {
     .sort((a, b) => (wanted(t, b.name)?.steps ?? 0) - (wanted(t, a.name)?.steps ?? 0) || a.name.localeCompare(b.name));
   effect(() => {
     const t = all(), f = figures();
-    if (t) keyed(cards, found(t).map((x) => [x, wanted(t, x.name), f?.tools.find((y) => y.tool === x.name)] as Shown), ([x]) => x.name, () => card(() => void refresh()));
+    if (t) keyed(cards, found(t).map((x) => [x, wanted(t, x.name), f?.tools.find((y) => y.tool === x.name), t.hosts?.[x.name]] as Shown), ([x]) => x.name, () => card(() => void refresh()));
   });
   return h("main", { id: "main", tabindex: -1, class: "tools" }, h("h1", { class: "hidden" }, "Tools"),
     h("div", { class: "filters" },
@@ -41,21 +41,22 @@ export function tools() {
       return [
         t.unknown && h("p", { class: "note" }, "The demand is not known: ", t.unknown.message),
         (t.demand?.unsure?.length ?? 0) > 0 && h("p", { class: "note" }, `Of ${t.demand!.unsure!.length} of 64 partitions no orchestrator answered: the demand may be higher.`),
+        t.more_hosts && h("p", { class: "note" }, "There are more workers than are listed: more may serve a tool than is said."),
         figures()?.others && h("p", { class: "note" }, `There are too many tools to count the calls of each: ${count(figures()!.others!.calls, "call")} of some are counted with no tool below.`),
         !found(t).length && h("p", { class: "empty" }, t.tools.length ? "No tool matches." : "No tool is registered: start a worker."),
       ];
     }, cards);
 }
 
-type Shown = [Tool, Demand | undefined, Figure | undefined];
+type Shown = [Tool, Demand | undefined, Figure | undefined, Host | undefined];
 
 // card shows a tool, and shows it anew where it has changed, with what is opened left open.
 function card(refresh: () => void): [HTMLElement, (s: Shown) => void] {
   const head = h("summary", null), numbers = h("div", null), body = h("div", null);
   let was = "";
   const fact = (name: string, value: string | undefined | false) => value && h("div", null, h("dt", null, name), h("dd", null, value));
-  return [h("details", { class: "card" }, head, numbers, body), ([t, d, f]) => {
-    head.replaceChildren(h("h2", null, t.name), h("p", null, t.definition.description ?? ""), h("div", { class: "side" }, d && load1(d), f && brief(f)));
+  return [h("details", { class: "card" }, head, numbers, body), ([t, d, f, hosts]) => {
+    head.replaceChildren(h("h2", null, t.name), h("p", null, t.definition.description ?? ""), h("div", { class: "side" }, d && load1(d, hosts), hosts && served(hosts), f && brief(f)));
     numbers.replaceChildren(...(f ? [took(f)] : []));
     const is = JSON.stringify(t);
     if (is === was) return;
@@ -85,8 +86,14 @@ function took(f: Figure) {
     codes.length > 0 && h("p", { class: "codes" }, "Errors: ", codes.map(([code, n], i) => [i > 0 && ", ", h("a", { href: `/dead?tool=${encodeURIComponent(f.tool)}&code=${encodeURIComponent(code)}` }, code), ` ${n.toLocaleString("en")}`])));
 }
 
+// served tells how many workers serve a tool, as they say themselves.
+function served(x: Host) {
+  const held = (x.held ?? 0) > 0 && h("b", { class: "warn" }, ` ${count(x.held!, "worker")} ${x.held === 1 ? "holds" : "hold"} it`);
+  return h("p", { class: "load workers" }, x.workers ? `${count(x.workers, "worker")}, ${count(x.slots, "slot")}` : h("b", { class: x.held ? "faint" : "warn" }, "no worker serves it"), held);
+}
+
 // load1 tells how much of a tool's limit is in use, and what waits for it.
-function load1(d: Demand) {
+function load1(d: Demand, hosts?: Host) {
   const used = h("i", { "data-status": d.leased >= d.limit ? "retrying" : "running" });
   used.style.width = `${Math.min(100, (100 * d.leased) / Math.max(1, d.limit))}%`;
   const waiting = d.held + d.queued;
@@ -95,5 +102,5 @@ function load1(d: Demand) {
     h("span", null, d.no_consumer ? "its queue is gone" : `${d.leased.toLocaleString("en")} of ${d.limit.toLocaleString("en")} at work`),
     h("span", { class: waiting ? "" : "faint" }, waiting ? `${count(waiting, "step")} waiting` : "nothing waits",
       waiting > 0 && d.oldest_ms ? `, the oldest for ${duration(d.oldest_ms)}` : ""),
-    waiting > 0 && d.leased === 0 && h("b", { class: "warn" }, "no worker?"));
+    waiting > 0 && d.leased === 0 && !hosts && h("b", { class: "warn" }, "no worker?"));
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stepjet/stepjet/internal/doctor"
 )
 
-// An examination reads much: one serves all who ask within its time, and it ends though nobody waits for it any more.
+// An examination reads much: one serves all who ask within its time, and it goes on though nobody waits for it any more.
 const (
 	examinedFor   = 30 * time.Second
 	examineWithin = time.Minute
@@ -21,7 +21,7 @@ const (
 // checkup is what the doctor says of the account.
 type checkup struct {
 	conn *nats.Conn
-	life context.Context // ends with the page
+	link *link
 
 	mu   sync.Mutex // who holds it examines
 	said *diagnosis
@@ -45,7 +45,7 @@ func (c *checkup) examine(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if c.said != nil && time.Since(c.said.At) < examinedFor {
 		return c.said, nil
 	}
-	ctx, cancel := context.WithTimeout(c.life, examineWithin)
+	ctx, cancel := context.WithTimeout(c.link.now(), examineWithin)
 	defer cancel()
 	report, err := doctor.Examine(ctx, c.conn, doctor.Options{})
 	if err != nil {

@@ -43,13 +43,15 @@ func TestRunsThatGoOnAreCounted(t *testing.T) {
 		require.NotContains(t, a.Heads, over)
 		require.NotContains(t, a.Heads, "acme.nobody")
 		h = a.Heads["acme.on"]
-		return h.Stats.Succeeded == 1 && h.Stats.Failed == 1
+		return h.Stats.Succeeded == 1 && h.Stats.Failed == 1 && h.Doing == "long"
 	}, patience, 10*time.Millisecond)
 	require.Equal(t, outcome.Running, h.Status)
 	require.Equal(t, 4, h.Stats.Steps)
 	require.Equal(t, "no", h.Failed)
 	require.Equal(t, []string{"echo", "fail", "sleep"}, h.Tools)
 	require.False(t, h.Started.IsZero())
+	require.WithinDuration(t, time.Now(), h.Since, patience)
+	require.False(t, h.Since.Before(h.Submitted))
 	began := time.Now()
 	n, _, err := requests.Pending()
 	require.NoError(t, err)

@@ -27,8 +27,11 @@ type hub struct {
 	ctx    context.Context
 	client func(ctx context.Context, tenant string) (*client.Client, error)
 	lines  *follower
+	link   *link
+	silent time.Duration // commentEvery, but in tests
 
 	mu     sync.Mutex
+	away   time.Time // since when there has been no connection; zero where there is one
 	topics map[string]*topic
 	done   sync.WaitGroup
 }
@@ -36,7 +39,7 @@ type hub struct {
 // frame is one message of a stream.
 type frame struct {
 	id   uint64
-	kind string // steps, tokens, end, runs
+	kind string // steps, tokens, end, runs, lost, reset
 	data any
 }
 
@@ -56,9 +59,9 @@ type viewer struct {
 }
 
 func newHub(
-	ctx context.Context, open func(context.Context, string) (*client.Client, error), lines *follower,
+	ctx context.Context, open func(context.Context, string) (*client.Client, error), lines *follower, l *link,
 ) *hub {
-	return &hub{ctx: ctx, client: open, lines: lines, topics: map[string]*topic{}}
+	return &hub{ctx: ctx, client: open, lines: lines, link: l, silent: commentEvery, topics: map[string]*topic{}}
 }
 
 func (h *hub) wait() { h.done.Wait() }
@@ -98,6 +101,10 @@ func (h *hub) leave(name string, v *viewer) {
 func (h *hub) tell(t *topic, kind string, data any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	t.tell(kind, data)
+}
+
+func (t *topic) tell(kind string, data any) {
 	t.last++
 	for v := range t.viewers {
 		select {
@@ -105,6 +112,32 @@ func (h *hub) tell(t *topic, kind string, data any) {
 		default:
 			v.lost.Store(true)
 		}
+	}
+}
+
+// standing is what a reset says beside that one has to read anew: since when what is read is of before.
+type standing struct {
+	Away time.Time `json:"away,omitzero"`
+}
+
+func (h *hub) standing() standing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return standing{h.away}
+}
+
+// stand tells all who look that there has been no connection since a time, or, where that is zero, that there is one
+// again: what happened meanwhile nobody was told.
+func (h *hub) stand(away time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.away = away
+	kind := "reset"
+	if !away.IsZero() {
+		kind = "lost"
+	}
+	for _, t := range h.topics {
+		t.tell(kind, standing{away})
 	}
 }
 
@@ -129,6 +162,9 @@ func (h *hub) follow(ctx context.Context, name string, t *topic) {
 		return
 	}
 	r, _ := subjects.ParseHistoryKey(name) // every other topic is one
+	if !h.link.wait(ctx) {                 // who looks is told that it is away
+		return
+	}
 	c, err := h.client(ctx, r.Tenant)
 	if err != nil {
 		return

@@ -1,8 +1,12 @@
 package ui
 
 import (
+	"bufio"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -12,7 +16,7 @@ func TestASlowViewerBeginsAnew(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	h := newHub(ctx, nil, newFollower(nil, nil))
+	h := newHub(ctx, nil, newFollower(nil, nil), nil)
 	slow, _ := h.join(topicRuns)
 	quick, _ := h.join(topicRuns)
 	topic := h.topics[topicRuns]
@@ -36,3 +40,29 @@ func TestASlowViewerBeginsAnew(t *testing.T) {
 	h.leave(topicRuns, again)
 	h.wait()
 }
+
+// A stream that has nothing to say says so, so that no proxy on its way takes it for dead.
+func TestASilentStreamIsKeptOpen(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 15*time.Second, commentEvery, "proxies close what is silent for a minute, some for half of one")
+	h := newHub(t.Context(), nil, newFollower(nil, nil), nil)
+	require.Equal(t, commentEvery, h.silent)
+	h.silent = time.Millisecond
+	front := httptest.NewServer(endpoint(h.stream))
+	answer, err := front.Client().Get(front.URL)
+	require.NoError(t, err)
+	lines, comments := bufio.NewScanner(answer.Body), 0
+	for comments < 5 {
+		require.True(t, lines.Scan(), "the stream ended")
+		if lines.Text() == ": " {
+			comments++
+		}
+	}
+	require.NoError(t, answer.Body.Close())
+	front.CloseClientConnections()
+	front.Close()
+	h.wait() // nobody is there any more, and so nothing is followed
+	require.Empty(t, h.topics)
+}
+
+func (do endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { do.serve(w, r) }

@@ -21,6 +21,8 @@ type looking struct {
 	lines *follower
 	docs  *reader
 	asked *asked
+	link  *link
+	staff *staff
 }
 
 // me says who calls, which tenants it has something of, and what is served here.
@@ -103,9 +105,8 @@ func (l looking) runs(_ http.ResponseWriter, r *http.Request) (any, error) {
 		Attention: page.Attention, Reading: l.lines.reading.Load(), Trouble: l.lines.trouble.Load(),
 		Version: page.Version, Now: time.Now().UTC(),
 	}
-	if !l.cfg.Conn.IsConnected() {
-		out.Trouble = fault.New(fault.NoConnection, "the page's connection to NATS is lost").
-			WithHint("what is shown is of before; it goes on by itself once the server is there")
+	if away := l.link.away(); away != nil {
+		out.Trouble = away
 	}
 	for i := range page.Lines {
 		out.Runs = append(out.Runs, lineOf(&page.Lines[i]))

@@ -22,8 +22,8 @@ const (
 // reader holds the clients of tenants and the documents that were last looked at: who looks at a run asks for its steps
 // one after another, and many look at the same run.
 type reader struct {
-	ctx context.Context
-	cfg Config
+	link *link
+	cfg  Config
 
 	mu     sync.Mutex
 	reads  map[string]*client.Client // by tenant
@@ -43,8 +43,8 @@ type kept struct {
 	at   time.Time // when it was read
 }
 
-func newReader(ctx context.Context, cfg Config) *reader {
-	return &reader{ctx: ctx, cfg: cfg, reads: map[string]*client.Client{}, acts: map[string]*client.Client{},
+func newReader(l *link, cfg Config) *reader {
+	return &reader{link: l, cfg: cfg, reads: map[string]*client.Client{}, acts: map[string]*client.Client{},
 		grants: map[string]*client.Client{}}
 }
 
@@ -126,7 +126,7 @@ func (d *reader) run(ctx context.Context, r subjects.Run) (*outcome.Run, error) 
 	k, mine := d.keep(r.Key())
 	if mine {
 		go func() { // it outlives who asked first: others may be waiting
-			k.doc, k.err = c.Get(d.ctx, r.Plain())
+			k.doc, k.err = c.Get(d.link.now(), r.Plain())
 			k.at = time.Now()
 			close(k.done)
 		}()

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -105,29 +106,15 @@ func (d *detail) ofRound(doc *outcome.Run) {
 	}
 }
 
-// result returns what a step returned: it stands in the step, in the outcome or in a blob.
+// result returns the beginning of what a step returned. Of a blob that is large, or no longer kept, it says how large.
 func (l looking) result(r *http.Request, tenant string, doc *outcome.Run, s *outcome.Step) (*value, error) {
-	if s.Result != nil {
-		return valueOf(s.Result), nil
-	}
-	if doc.Outcome != nil {
-		for _, x := range doc.Outcome.Results {
-			if x.Step == s.ID {
-				return valueOf(x.JSON), nil
-			}
-		}
-	}
-	if s.Blob == nil {
-		return nil, nil
-	}
-	if s.Blob.Size > mostBlob {
+	if s.Blob != nil && s.Blob.Size > mostBlob && near(doc, s) == nil {
 		return &value{Bytes: s.Blob.Size, Cut: true}, nil
 	}
-	c, err := l.docs.client(r.Context(), tenant)
-	if err != nil {
-		return nil, err
+	raw, err := l.whole(r.Context(), tenant, doc, s)
+	if s.Blob == nil || near(doc, s) != nil {
+		return valueOf(raw), err
 	}
-	raw, err := c.Blob(r.Context(), s.Blob)
 	if fault.CodeOf(err) == fault.NotFound {
 		return &value{Bytes: s.Blob.Size, Cut: true}, nil // it is no longer kept
 	}
@@ -135,6 +122,34 @@ func (l looking) result(r *http.Request, tenant string, doc *outcome.Run, s *out
 		raw, err = json.Marshal(string(raw))
 	}
 	return valueOf(raw), err
+}
+
+// whole returns all that a step returned, as it was recorded: in the step, in the outcome or in a blob, whose text is no
+// JSON where the step says so. nil where it returned nothing.
+func (l looking) whole(ctx context.Context, tenant string, doc *outcome.Run, s *outcome.Step) ([]byte, error) {
+	if raw := near(doc, s); raw != nil || s.Blob == nil {
+		return raw, nil
+	}
+	c, err := l.docs.client(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return c.Blob(ctx, s.Blob)
+}
+
+// near returns what a step returned where the document has it; nil where it lies in a blob, or there is nothing.
+func near(doc *outcome.Run, s *outcome.Step) []byte {
+	if s.Result != nil {
+		return s.Result
+	}
+	if doc.Outcome != nil {
+		for _, x := range doc.Outcome.Results {
+			if x.Step == s.ID {
+				return x.JSON
+			}
+		}
+	}
+	return nil
 }
 
 func find(steps []outcome.Step, token string) *outcome.Step {

@@ -20,7 +20,8 @@ const (
 
 // stream serves server-sent events: of one run where "run" names it, else of the list. It begins with "reset", which
 // says to read what is shown, unless the browser was here a moment ago and has missed nothing; and has one again
-// whenever frames were lost. Then come "steps", "tokens" and "end" of a run, or "runs" of a list.
+// whenever frames were lost. Then come "steps", "tokens" and "end" of a run, or "runs" of a list; and "lost" when the
+// connection to NATS is, which a "reset" ends.
 func (h *hub) stream(w http.ResponseWriter, r *http.Request) (any, error) {
 	name := topicRuns
 	if key := r.URL.Query().Get("run"); key != "" {
@@ -41,11 +42,11 @@ func (h *hub) stream(w http.ResponseWriter, r *http.Request) (any, error) {
 		v.lost.Store(true)
 	}
 	out.write(": \n\n") // so that the browser knows at once that it is heard
-	comment := time.NewTicker(commentEvery)
+	comment := time.NewTicker(h.silent)
 	defer comment.Stop()
 	for {
 		if v.lost.Swap(false) {
-			out.send("reset", v.epoch, last, struct{}{})
+			out.send("reset", v.epoch, last, h.standing())
 		}
 		if out.err != nil {
 			return nil, nil //nolint:nilerr // the browser is gone: nobody is left to be told

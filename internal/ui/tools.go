@@ -35,7 +35,18 @@ func (l looking) tools(_ http.ResponseWriter, r *http.Request) (any, error) {
 		Demand *tool.Demands     `json:"demand,omitempty"`
 		// Unknown says why it is not known how much is wanted.
 		Unknown *fault.Error `json:"unknown,omitempty"`
+		// Hosts says of each tool who serves it; absent where that is not known, or not yet. More: there may be others.
+		Hosts map[string]*host `json:"hosts,omitempty"`
+		More  bool             `json:"more_hosts,omitempty"`
 	}{Tools: all}
+	if hosts, more := l.staff.hosts(r.Context()); hosts != nil {
+		out.Hosts, out.More = map[string]*host{}, more
+		for i := range all {
+			if out.Hosts[all[i].Name] = hosts[all[i].Name]; hosts[all[i].Name] == nil {
+				out.Hosts[all[i].Name] = &host{}
+			}
+		}
+	}
 	if out.Demand, err = c.Demand(r.Context()); err != nil {
 		out.Demand, out.Unknown = nil, fault.As(err)
 	}

@@ -9,7 +9,8 @@
 // What runs hold is anybody's text: it leaves as JSON and becomes text nodes, and no policy of the page allows more.
 //
 // Liveness. Lists come from an index in memory, which follows the streams and is made anew each hour and whenever it can
-// no longer be told whether it is right. A run that is looked at costs one subscription, however many look.
+// no longer be told whether it is right. A run that is looked at costs one subscription, however many look. Where the
+// connection is away, those who look are told so, and nobody waits for what it alone could answer.
 package ui
 
 import (
@@ -28,6 +29,7 @@ import (
 type Server struct {
 	cfg   Config
 	store *kv.Store
+	link  *link
 	lines *follower
 	docs  *reader
 	hub   *hub
@@ -53,11 +55,13 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, store: store, staff: &staff{store: store}, asked: newAsked(store)}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.docs, s.rules = newReader(s.ctx, cfg), &overriding{cfg: &s.cfg, read: store}
+	s.link = newLink(s.ctx, cfg.Conn)
+	s.docs, s.rules = newReader(s.link, cfg), &overriding{cfg: &s.cfg, read: store}
 	s.lines = newFollower(store, cfg.Logger)
 	s.heads = &counts{store: store, life: s.ctx, done: &s.done, kept: map[string]*told{}}
-	s.hub = newHub(s.ctx, s.docs.client, s.lines)
+	s.hub = newHub(s.ctx, s.docs.client, s.lines, s.link)
 	s.done.Go(func() { s.lines.run(s.ctx) })
+	s.done.Go(func() { s.link.run(s.ctx, s.hub.stand) })
 	return s, nil
 }
 
@@ -75,27 +79,32 @@ func (s *Server) Close() {
 // Handler returns the page and what it asks as an HTTP handler.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(do, Viewer)) }
-	post := func(path string, do endpoint, one ...Role) {
-		mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(do, one...))
+	known := func(path string, do endpoint) { mux.Handle("GET /api/v1/"+path, s.cfg.Auth.guard(do, Viewer)) }
+	get := func(path string, do endpoint) { known(path, s.link.reading(do)) }
+	try := func(path string, do endpoint) { // as a get, with a body
+		mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(s.link.reading(do), Viewer))
 	}
-	look, act := looking{&s.cfg, s.lines, s.docs, s.asked}, acting{s.docs, s.asked, s.ctx, &s.done}
-	get("me", look.me)
-	get("runs", look.runs)
+	post := func(path string, do endpoint, one ...Role) {
+		mux.Handle("POST /api/v1/"+path, s.cfg.Auth.guard(s.link.changing(do), one...))
+	}
+	look, act := looking{&s.cfg, s.lines, s.docs, s.asked, s.link, s.staff}, acting{s.docs, s.asked, s.ctx, &s.done}
+	known("me", look.me)
+	known("runs", look.runs)
+	known("figures", look.figures)
+	known("stream", s.hub.stream)
+	known("openapi.yaml", described)
 	get("runs/{key}", look.run)
 	get("runs/{key}/plan", look.text)
 	get("runs/{key}/steps/{step}", look.step)
+	get("runs/{key}/steps/{step}/blob", newSaving(look).blob)
 	get("tools", look.tools)
-	get("figures", look.figures)
 	get("dead", look.dead)
 	get("questions", look.questions)
 	get("runs/{key}/questions/{step}", look.question)
 	get("workers", s.staff.workers)
-	get("doctor", (&checkup{conn: s.cfg.Conn, life: s.ctx}).examine)
-	get("stream", s.hub.stream)
-	get("openapi.yaml", described)
-	post("validate", act.validate, Viewer) // which changes nothing, as the next
-	post("heads", s.heads.heads, Viewer)
+	get("doctor", (&checkup{conn: s.cfg.Conn, link: s.link}).examine)
+	try("validate", act.validate)
+	try("heads", s.heads.heads)
 	post("runs", act.submit, Operator)
 	post("runs/{key}/cancel", act.cancel, Operator)
 	post("runs/{key}/retry", act.retry, Operator)

@@ -23,19 +23,27 @@ type staff struct {
 	until time.Time // before it, workers that are well may still be unheard
 }
 
+// listen returns the workers that live, as far as they were heard, and when those that are well have said so.
+func (s *staff) listen(ctx context.Context) (heard *kv.Workers, by time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard == nil {
+		if s.heard, err = s.store.Beats().Hear(ctx); err != nil {
+			s.heard = nil
+			return nil, by, err
+		}
+		s.until = time.Now().Add(kv.AnswerWithin)
+	}
+	return s.heard, s.until, nil
+}
+
 // hear returns the workers that live, after those that are well have had the time to say so.
 func (s *staff) hear(ctx context.Context) (*kv.Workers, error) {
-	s.mu.Lock()
-	if s.heard == nil {
-		heard, err := s.store.Beats().Hear(ctx)
-		if err != nil {
-			s.mu.Unlock()
-			return nil, err
-		}
-		s.heard, s.until = heard, time.Now().Add(kv.AnswerWithin)
+	heard, by, err := s.listen(ctx)
+	if err != nil {
+		return nil, err
 	}
-	heard, rest := s.heard, time.NewTimer(time.Until(s.until))
-	s.mu.Unlock()
+	rest := time.NewTimer(time.Until(by))
 	defer rest.Stop()
 	select {
 	case <-rest.C:
@@ -43,6 +51,46 @@ func (s *staff) hear(ctx context.Context) (*kv.Workers, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// host is how much of a tool workers say they serve.
+type host struct {
+	Workers int `json:"workers"`
+	Slots   int `json:"slots"`
+	Busy    int `json:"busy,omitempty"`
+	Held    int `json:"held,omitempty"` // workers that host it and take no calls of it; not among the others
+}
+
+// hosts adds up, by tool, what live workers say. It waits for nobody: nil says that it isn't known, or not yet. more says
+// that there are others, for which there was no room.
+func (s *staff) hosts(ctx context.Context) (of map[string]*host, more bool) {
+	heard, by, err := s.listen(ctx)
+	if err != nil || time.Now().Before(by) {
+		return nil, false
+	}
+	all, missed := heard.List()
+	of, more = map[string]*host{}, missed > 0
+	for i := range all {
+		if all[i].Leaving {
+			continue
+		}
+		more = more || all[i].More > 0
+		for _, t := range all[i].Tools {
+			h := of[t.Tool]
+			if h == nil {
+				h = &host{}
+				of[t.Tool] = h
+			}
+			if t.Held {
+				h.Held++
+				continue
+			}
+			h.Workers++
+			h.Slots += t.Slots
+			h.Busy += t.Busy
+		}
+	}
+	return of, more
 }
 
 func (s *staff) close() {

@@ -115,3 +115,38 @@ func TestThePageTellsWhatTheDoctorSays(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, dead.CachedInfo().Config.AllowRollup, "it mends nothing")
 }
+
+// With each tool stands how many workers serve it, and how much of it at a time, as they say themselves.
+func TestThePageShowsWhoServesATool(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	store, err := kv.Open(w.ctx(), w.connect())
+	require.NoError(t, err)
+	defer store.Close()
+	type host struct{ Workers, Slots, Busy, Held int }
+	type tools struct {
+		Tools     []struct{ Name string }
+		Hosts     map[string]host
+		MoreHosts bool `json:"more_hosts"`
+	}
+	var own host
+	require.Eventually(t, func() bool { // it doesn't wait for those who have not been heard yet
+		all := get[tools](w, "tools")
+		require.True(t, all.Hosts == nil || len(all.Hosts) == len(all.Tools))
+		own = all.Hosts["echo"]
+		return own.Workers == 1 && own.Slots > 0
+	}, patience, 10*time.Millisecond)
+	require.False(t, get[tools](w, "tools").MoreHosts)
+	say := func(name string, more int, x ...tool.WorkerTool) {
+		require.NoError(t, store.Beats().Say(name, wire.Beat{Worker: tool.Worker{Host: name, Tools: x, More: more}}))
+	}
+	say("one", 0, tool.WorkerTool{Tool: "echo", Slots: 7, Busy: 3}, tool.WorkerTool{Tool: "secret-of-others", Slots: 1})
+	say("two", 9, tool.WorkerTool{Tool: "echo", Slots: 5, Held: true})
+	require.Eventually(t, func() bool {
+		all := get[tools](w, "tools")
+		require.NotContains(t, all.Hosts, "secret-of-others", "it isn't registered")
+		return all.Hosts["echo"] == host{2, own.Slots + 7, 3, 1} && all.MoreHosts
+	}, patience, 10*time.Millisecond)
+	require.NoError(t, store.Beats().Say("one", wire.Beat{Worker: tool.Worker{Host: "one"}, Gone: true}))
+	require.Eventually(t, func() bool { return get[tools](w, "tools").Hosts["echo"] == host{1, own.Slots, 0, 1} }, patience, 10*time.Millisecond)
+}

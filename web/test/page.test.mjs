@@ -56,6 +56,13 @@ const screens = {
   dead: ["/dead", ".list tbody tr"],
   workers: ["/workers", ".workers section tbody tr"],
   nowhere: ["/nowhere", ".empty a"],
+  gone: [run("default.nobody"), "main h1"],
+  unasked: ["/questions/acme.order-1042?step=charge", "main h1"],
+  login: ["/", ".login h1", null, () => stack.guarded("let me in")],
+  hovered: ["/questions/acme.refund-7?step=refund", "button.primary:hover", (page) => page.getByRole("button", { name: "Approve", exact: true }).hover()],
+  refused: ["/questions/acme.refund-7?step=refund", "button.danger:hover", (page) => page.getByRole("button", { name: "Reject", exact: true }).hover()],
+  filtered: ["/?status=succeeded", ".chip[aria-pressed=true]:hover", (page) => page.locator(".chip", { hasText: "succeeded" }).hover()],
+  chosen: [run("acme.order-1042") + "?view=steps&step=customer", ".step[aria-selected=true] .badge"],
 };
 const readme = { agent: "light", plan: "light", approval: "light", runs: "light", graph: "dark", large: "light" };
 
@@ -76,11 +83,12 @@ const written = `{
   "output_steps": ["notify", "receipt"]
 }`;
 
-for (const [name, [path, there, act]] of Object.entries(screens)) {
+for (const [name, [path, there, act, elsewhere]] of Object.entries(screens)) {
   test(`the screen ${name}`, async (t) => {
+    const url = await elsewhere?.();
     for (const scheme of ["light", "dark"]) {
       for (const [width, height] of [[1280, 800], [390, 844]]) {
-        const page = await open(t, path, { width, height, scheme });
+        const page = await open(t, path, { width, height, scheme, ...(url && { url }) });
         await act?.(page);
         await page.locator(there).first().waitFor();
         const across = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
@@ -88,7 +96,7 @@ for (const [name, [path, there, act]] of Object.entries(screens)) {
         await page.evaluate(axe);
         const found = await page.evaluate(() => globalThis.axe.run({ rules: { "scrollable-region-focusable": { enabled: false } } }));
         assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200) + " " + n.failureSummary).join("; ")}`), [], `${name} ${scheme} ${width}`);
-        assert.deepEqual(page.wrong, [], `${name} ${scheme} ${width}`);
+        assert.deepEqual(page.wrong.filter((text) => !/status of 40[14]/.test(text)), [], `${name} ${scheme} ${width}`);
         if (process.env.SCREENSHOTS && width === 1280 && readme[name] === scheme) {
           await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
           await page.screenshot({ path: join(process.env.SCREENSHOTS, `ui-${name}.png`) });
@@ -561,14 +569,6 @@ test("the doctor is asked on the page, by keyboard alone", async (t) => {
   const found = await page.evaluate(() => globalThis.axe.run());
   assert.deepEqual(found.violations.map((v) => v.id), []);
   assert.deepEqual(page.wrong, []);
-});
-
-test("a clock that is wrong changes no times", async (t) => {
-  const page = await open(t, "/nowhere");
-  await page.clock.install({ time: new Date("2031-01-01") });
-  await page.goto(stack.url + run("globex.nightly-import"));
-  await page.locator(".facts").waitFor();
-  assert.doesNotMatch(await page.locator(".facts").innerText(), /\bd\b/);
 });
 
 test("10,000 steps with 3,000 failures", async (t) => {

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -12,9 +13,15 @@ export class Stack {
   static async start() {
     const s = new Stack();
     s.data = await mkdtemp(join(tmpdir(), "stepjet-ui-"));
+    await s.up("127.0.0.1:0");
+    return s;
+  }
+  // up begins it, or has it come back with what it had, on an address.
+  async up(listen) {
+    const s = this;
     const mcp = join(s.data, "mcp.json"); // in its folder, since the lock is written beside it
     await writeFile(mcp, JSON.stringify({ mcpServers: { seats: { command: process.execPath, args: [join(root, "web/test/seats.mjs")] } } }));
-    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", "127.0.0.1:0", "--ui", "127.0.0.1:0", "--tools", join(root, "web/test/tools.json"), "--mcp", mcp]);
+    s.process = spawn(join(root, "bin/stepjet"), ["dev", "-o", "json", "--data", s.data, "--listen", listen, "--ui", "127.0.0.1:0", "--tools", join(root, "web/test/tools.json"), "--mcp", mcp]);
     s.process.stderr.pipe(process.stderr);
     const first = await new Promise((done, failed) => {
       let text = "";
@@ -24,15 +31,21 @@ export class Stack {
     const up = JSON.parse(first);
     s.url = up.ui;
     s.server = up.url;
-    return s;
+  }
+  // page serves the page beside it, for everybody, and outlives it.
+  page() {
+    return this.serve([]);
   }
   // guarded serves the page beside it, for those who have the token.
   async guarded(token, role = "viewer") {
     const file = join(this.data, "tokens.json");
     const sha256 = createHash("sha256").update(token).digest("hex");
     await writeFile(file, JSON.stringify({ tokens: [{ sha256, name: "ann", role, tenants: ["acme"] }] }));
+    return this.serve(["--auth", "token=" + file]);
+  }
+  serve(flags) {
     this.beside?.kill("SIGKILL");
-    this.beside = spawn(join(root, "bin/stepjet"), ["ui", "--server", this.server, "--listen", "127.0.0.1:0", "--auth", "token=" + file]);
+    this.beside = spawn(join(root, "bin/stepjet"), ["ui", "--server", this.server, "--listen", "127.0.0.1:0", ...flags]);
     return new Promise((done) => {
       let text = "";
       this.beside.stderr.on("data", (b) => {
@@ -48,7 +61,6 @@ export class Stack {
   }
   // kill ends it as a lost machine does.
   async kill() {
-    this.beside?.kill("SIGKILL");
     if (this.process.exitCode === null && this.process.signalCode === null) {
       const gone = new Promise((done) => this.process.on("exit", done));
       this.process.kill("SIGKILL");
@@ -56,8 +68,20 @@ export class Stack {
     }
   }
   async end() {
+    this.beside?.kill("SIGKILL");
     await this.kill();
     await rm(this.data, { recursive: true, force: true });
+  }
+  // remove takes a run out of the history, as an operator does.
+  async remove(key) {
+    const [, host, port] = /nats:\/\/(.*):(\d+)/.exec(this.server), body = JSON.stringify({ filter: "$KV.history." + key });
+    await new Promise((done, failed) => {
+      const s = connect(Number(port), host);
+      let text = "";
+      s.on("error", failed);
+      s.on("data", (b) => /"success":true/.test((text += b)) && (s.destroy(), done()));
+      s.write(`CONNECT {"verbose":false,"headers":false}\r\nSUB gone 1\r\nPUB $JS.API.STREAM.PURGE.KV_history gone ${body.length}\r\n${body}\r\n`);
+    });
   }
   // apply registers a definition, as an operator does.
   async apply(definition) {
