@@ -80,8 +80,7 @@ var simWrites = []struct{ id, after, step string }{
 
 // writesWhole is the answer behind what was handed over: in a third of the worlds it lacks a step, in a third one is another.
 func (w *world) writesWhole(round int) string {
-	switch {
-	case round > 1 || round == 1 && w.writesKind() != 2:
+	if round > 1 || round == 1 && w.writesKind() != 2 {
 		return fmt.Sprintf(`{"steps":[{"id":"e","tool":"opener/a","arguments":{"n":"$ref:r%d.b.n"}}],"output":{"n":"$ref:e.n"}}`, round-1)
 	}
 	var steps []string
