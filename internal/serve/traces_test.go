@@ -155,3 +155,30 @@ func TestOneTraceAcrossADeath(t *testing.T) {
 		}
 	}
 }
+
+// TestAShareOfRunsIsTraced: what an orchestrator is told of its share reaches runs that come without a traceparent, and
+// their steps, through the whole program.
+func TestAShareOfRunsIsTraced(t *testing.T) {
+	t.Parallel()
+	to := collect(t)
+	env := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.url, "OTEL_BSP_SCHEDULE_DELAY=50"}
+	srv := natstest.Start(t, func(o *embedded.Options) { o.Listen = "127.0.0.1:0" })
+	startWith(t, env, "orchestrator", srv.URL(), "--health", "127.0.0.1:0", "--trace-share", "1").says("msg=ready")
+	startWith(t, env, "toolworker", srv.URL(), "--health", "127.0.0.1:0").says("msg=ready")
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	c, err := client.New(ctx, natstest.Connect(t, srv), client.Config{})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	run, err := c.Submit(ctx, []byte(`{"steps":[{"id":"a","tool":"echo","arguments":{}}]}`), client.SubmitOptions{})
+	require.NoError(t, err)
+	end, err := run.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, outcome.Succeeded, end.Status)
+	require.Eventually(t, func() bool {
+		return len(to.named("execute_tool echo")) == 1 && len(to.named("step echo")) == 1 && len(to.named("invoke_workflow")) == 1
+	}, 2*time.Minute, 20*time.Millisecond)
+	programs, above := to.from(to.named("execute_tool echo")[0])
+	require.Equal(t, []string{"stepjet-toolworker", "stepjet-toolworker", "stepjet-orchestrator", "stepjet-orchestrator"}, programs)
+	require.Equal(t, "", above)
+}
