@@ -243,7 +243,7 @@ func (ag *agentry) answerWith(a subjects.Attempt, own wire.Result, r *run) {
 	own.Worker, own.Trace = ownerMark+ag.cfg.Name, r.trace.Of(a)
 	record := func(ctx context.Context) {
 		h, body := own.Message()
-		ag.store.CreateAsync(ctx, subjects.StepRecord(a, ag.store.Shards()), h, body, nil, ag.decider.recorded(a))
+		ag.store.CreateAsync(ctx, subjects.StepRecord(a, ag.store.Shards()), h, body, nil, ag.decider.recorded(a, own.Trace))
 	}
 	if len(result) <= wire.InlineLimit {
 		record(ag.ctx)

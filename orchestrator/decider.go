@@ -24,13 +24,13 @@ type decider struct {
 // fail records that an attempt failed before any worker had it.
 func (dc *decider) fail(a subjects.Attempt, err *fault.Error, trace wire.Trace) {
 	h, body := ownRecord(dc.cfg.Name, err, trace.Of(a))
-	dc.store.CreateAsync(dc.ctx, subjects.StepRecord(a, dc.store.Shards()), h, body, nil, dc.recorded(a))
+	dc.store.CreateAsync(dc.ctx, subjects.StepRecord(a, dc.store.Shards()), h, body, nil, dc.recorded(a, trace))
 }
 
-func (dc *decider) recorded(a subjects.Attempt) func(kv.Decision, uint64, error) {
+func (dc *decider) recorded(a subjects.Attempt, trace wire.Trace) func(kv.Decision, uint64, error) {
 	return func(_ kv.Decision, _ uint64, err error) {
 		if err != nil && dc.ctx.Err() == nil {
-			logOf(dc.log, &a).Error("a record could not be created; the sweep tries again", "error", err)
+			logOf(dc.log, &a, trace).Error("a record could not be created; the sweep tries again", "error", err)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (dc *decider) decide(r *run, all []machine.Decide) {
 			return
 		}
 		list = slices.DeleteFunc(list, func(x withdrawn) bool { return !x.sent })
-		dc.withdraw(ctx, list, wholeRun) // before the cancels: a slot that they free must not go to one of these
+		dc.withdraw(ctx, list, wholeRun, trace) // before the cancels: a slot that they free must not go to one of these
 		for _, x := range list {
 			_ = dc.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
 		}
@@ -85,7 +85,7 @@ func (dc *decider) createAll(ctx context.Context, list []withdrawn, trace wire.T
 			if err != nil {
 				failed.Store(true)
 			}
-			dc.recorded(x.attempt)(d, seq, err)
+			dc.recorded(x.attempt, trace)(d, seq, err)
 			done()
 		})
 	}
@@ -96,7 +96,7 @@ func (dc *decider) createAll(ctx context.Context, list []withdrawn, trace wire.T
 // withdraw takes messages out of the step streams. A run that stops has nothing out that may stay, so its messages go
 // tool by tool; never across tools, which would leave the slots of leased steps taken. The last comes first, so that a
 // slot that one of them leaves doesn't go to the next.
-func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool) {
+func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool, trace wire.Trace) {
 	done := map[string]bool{}
 	for _, x := range slices.Backward(list) {
 		var err error
@@ -108,7 +108,7 @@ func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool
 			err = dc.store.PurgeSteps(ctx, x.attempt.Run, x.attempt.Generation, x.attempt.Tool, x.shard)
 		}
 		if err != nil && ctx.Err() == nil {
-			logOf(dc.log, &x.attempt).Warn("a withdrawn step could not be removed; its worker's record will be refused", "error", err)
+			logOf(dc.log, &x.attempt, trace).Warn("a withdrawn step could not be removed; its worker's record will be refused", "error", err)
 		}
 	}
 }

@@ -298,7 +298,7 @@ func (di *dispatcher) sent(s *sending) func(error) {
 		s.ended()
 		switch {
 		case err != nil && di.ctx.Err() == nil:
-			logOf(di.log, &a).Error("a step could not be dispatched; the sweep tries again", "error", err)
+			logOf(di.log, &a, s.step.Trace).Error("a step could not be dispatched; the sweep tries again", "error", err)
 		case err == nil && f != nil && f.seq.Load() == 0:
 			di.post(func() { di.sentBefore(f) })
 		}

@@ -403,11 +403,11 @@ func (rc *reconciler) sendAgain(x expected) {
 	if f == nil && x.dispatch.At.IsZero() {
 		// This owner has not sent it, and the one before most likely had not either. Should it send it this very
 		// moment, the stream takes only one of two regular dispatches.
-		logOf(rc.log, &x.attempt).Debug("dispatching what an earlier owner did not")
+		logOf(rc.log, &x.attempt, x.run.trace).Debug("dispatching what an earlier owner did not")
 		rc.dispatcher.offer(x.run, x.dispatch, 0)
 		return
 	}
 	x.run.repairs++
-	logOf(rc.log, &x.attempt).Debug("dispatching again what was lost")
+	logOf(rc.log, &x.attempt, x.run.trace).Debug("dispatching again what was lost")
 	rc.dispatcher.offer(x.run, x.dispatch, x.run.repairs)
 }

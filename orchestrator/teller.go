@@ -26,9 +26,13 @@ func observedAttempt(a *subjects.Attempt, trace wire.Trace) observe.Attempt {
 	return observe.Attempt{Run: run, Step: a.Step, Tool: a.Tool, Number: a.Number}
 }
 
-// logOf returns the log of what concerns an attempt.
-func logOf(log *slog.Logger, a *subjects.Attempt) *slog.Logger {
-	return log.With("tenant", a.Tenant, "run", a.Plain(), "step", a.Step, "tool", a.Tool, "attempt", a.Number)
+// logOf returns the log of what concerns an attempt of a run with a trace.
+func logOf(log *slog.Logger, a *subjects.Attempt, trace wire.Trace) *slog.Logger {
+	log = log.With("tenant", a.Tenant, "run", a.Plain(), "step", a.Step, "tool", a.Tool, "attempt", a.Number)
+	if id := trace.SampledID(); id != "" {
+		log = log.With("trace_id", id)
+	}
+	return log
 }
 
 // open tells of a run that this owner begins with.

@@ -1,6 +1,8 @@
 package orchestrator
 
 import (
+	"bytes"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
 )
 
 func TestWithoutAnObserverNothingIsAllocated(t *testing.T) {
@@ -63,4 +66,18 @@ func TestADocumentWithoutValuesLeavesTheDocumentAlone(t *testing.T) {
 		Run: "r", Outcome: &outcome.Outcome{Run: "r"},
 		Steps: []outcome.Step{{ID: "a", Items: []outcome.Step{{ID: "a=0", Attempts: 2, Items: []outcome.Step{}}}}},
 	}, short)
+}
+
+// TestLogsOfAStepNameItsSampledTrace: who reads a line finds the trace, where somebody keeps it.
+func TestLogsOfAStepNameItsSampledTrace(t *testing.T) {
+	t.Parallel()
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	a := subjects.Attempt{Run: subjects.NewRun("acme", "r"), Generation: 1, Tool: "t", Step: "s", Number: 2}
+	says := func(flags string) string {
+		var out bytes.Buffer
+		logOf(slog.New(slog.NewTextHandler(&out, nil)), &a, wire.Trace{Parent: "00-" + id + "-b7ad6b7169203331-" + flags}).Info("x")
+		return out.String()
+	}
+	require.Contains(t, says("01"), "tenant=acme run=r step=s tool=t attempt=2 trace_id="+id)
+	require.Contains(t, says("00"), "attempt=2\n")
 }

@@ -66,6 +66,14 @@ func (t Trace) Of(a subjects.Attempt) Trace {
 	return Trace{string(append(append(b, '-'), flags...)), t.State}
 }
 
+// SampledID returns the id of the trace, 32 hexadecimal digits, where it is sampled, and "" where nobody keeps it.
+func (t Trace) SampledID() string {
+	if len(t.Parent) < traceparentSize || strings.IndexByte(lowerHex, t.Parent[54])&1 == 0 {
+		return ""
+	}
+	return t.Parent[3:35]
+}
+
 // TraceOfRun returns the trace of a run whose plan came without one: one of its own, that the share of runs has which is
 // kept, and the zero Trace for the others. Every owner of the run comes to the same, by its name alone. Its parent is
 // the run's own span.

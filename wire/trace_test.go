@@ -99,6 +99,20 @@ func TestAnAttemptHasItsOwnSpan(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { a.Span() }))
 }
 
+// TestOnlyASampledTraceIsNamed: a trace that nobody keeps is found by nobody, so no log names it.
+func TestOnlyASampledTraceIsNamed(t *testing.T) {
+	t.Parallel()
+	for flags, sampled := range map[string]bool{"01": true, "03": true, "0f": true, "00": false, "02": false, "fe": false} {
+		want := ""
+		if sampled {
+			want = parent[3:35]
+		}
+		require.Equal(t, want, wire.Trace{Parent: parent[:53] + flags}.SampledID(), flags)
+		require.Equal(t, want, wire.Trace{Parent: "cc" + parent[2:53] + flags + "-more"}.SampledID(), flags)
+	}
+	require.Empty(t, wire.Trace{}.SampledID())
+}
+
 // A run without a trace has one of its own, in the share of runs that is traced: the same for every owner.
 func TestARunHasATraceOfItsOwn(t *testing.T) {
 	t.Parallel()

@@ -104,6 +104,10 @@ func (x *execution) context() wire.Context {
 }
 
 func (x *execution) log() *slog.Logger {
-	return x.e.log.With("tool", x.attempt.Tool, "tenant", x.attempt.Tenant, "run", x.attempt.Plain(),
+	log := x.e.log.With("tool", x.attempt.Tool, "tenant", x.attempt.Tenant, "run", x.attempt.Plain(),
 		"step", x.attempt.Step, "attempt", x.attempt.Number, "delivery", x.delivered)
+	if id := x.step.Trace.SampledID(); id != "" {
+		log = log.With("trace_id", id)
+	}
+	return log
 }
