@@ -244,6 +244,14 @@ func TestAHundredThousandRuns(t *testing.T) {
 	t.Logf("%d MiB, list %v, filter %v", used>>20, list, filter)
 	require.Less(t, list, 300*time.Millisecond)
 	require.Less(t, filter, 100*time.Millisecond)
+
+	// While the list is made anew there are two of them.
+	next, _ := fill(n, rand.New(rand.NewPCG(3, 4)))
+	both := heap() - before
+	t.Logf("%d MiB with the next one", both>>20)
+	require.Less(t, both, uint64(2*64<<20))
+	runtime.KeepAlive(ix)
+	runtime.KeepAlive(next)
 }
 
 // So does a week of runs each of which calls another sixteen of a thousand tools, with what their calls came to.
