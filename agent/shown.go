@@ -51,7 +51,7 @@ func optionalArguments(schema json.RawMessage) (json.RawMessage, bool) {
 // Gate decides about a call as of these facts. An error (locked, unknown_tool) is what the call fails with. An answer is
 // what it has succeeded with, without being made: that of a tool that is called once. Where both are nil, it may be made.
 func (f *Facts) Gate(name string) (answer json.RawMessage, err *fault.Error) {
-	_, answer, err = f.Ready(name, f)
+	_, answer, err = gate(f, name, f)
 	return answer, err
 }
 
@@ -72,9 +72,32 @@ func (d *Definition) Free(name string) bool {
 // Ready is Gate for a call of a plan that is ready. The facts are those of the record that made it so; seen are those of
 // the beginning of its round with what the calls added that it waits for (Admission.Behind): on what it acts is never a
 // matter of which worker was slower. bound are the arguments that its planner does not see, as an object; nil for none.
+// The error is invalid_arguments where one of them refers to what is not there.
 func (f *Facts) Ready(name string, seen *Facts) (bound, answer json.RawMessage, err *fault.Error) {
-	e := f.Entry(name)
-	if e == nil {
+	e, answer, err := gate(f, name, seen)
+	if err != nil || answer != nil {
+		return nil, answer, err
+	}
+	bound, err = seen.bind(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	return bound, nil, nil
+}
+
+// ReadyFormerly is Ready as it is in runs that don't need "bound-arguments": null stands for what is not there.
+func ReadyFormerly(f *Facts, name string, seen *Facts) (bound, answer json.RawMessage, err *fault.Error) {
+	e, answer, err := gate(f, name, seen)
+	if err != nil || answer != nil {
+		return nil, answer, err
+	}
+	bound, _ = seen.bind(e)
+	return bound, nil, nil
+}
+
+// gate asks whether a call of an entry may be made, or what it has come to without.
+func gate(f *Facts, name string, seen *Facts) (e *Entry, answer json.RawMessage, err *fault.Error) {
+	if e = f.Entry(name); e == nil {
 		return nil, nil, f.unknown(name)
 	}
 	for i := range e.clauses {
@@ -89,7 +112,7 @@ func (f *Facts) Ready(name string, seen *Facts) (bound, answer json.RawMessage, 
 	if e.HasOnce && f.succeeded.has(e.Tool) {
 		return nil, quoteJSON(strings.TrimSpace(fmt.Sprintf(alreadyLoaded, e.Name, e.Once))), nil
 	}
-	return seen.bind(e), nil, nil
+	return e, nil, nil
 }
 
 // Acts reports whether what a call of an entry is made with, or acts upon, is a matter of the calls that it waits for: of no
@@ -107,44 +130,93 @@ type BoundArgument struct {
 	// what is there.
 	Reference json.RawMessage
 	Moves     bool
-	// Value is what stands there as of these facts.
+	// Value is what stands there as of these facts; nil for nothing.
 	Value json.RawMessage
 }
 
 // Bound returns the arguments of an entry that its planner does not see.
 func (f *Facts) Bound(name string) (all []BoundArgument) {
 	e := f.Entry(name)
-	if e == nil || len(e.binds) == 0 {
+	if e == nil {
 		return nil
 	}
-	var values map[string]json.RawMessage
-	_ = json.Unmarshal(f.bind(e), &values) // bind wrote it
 	for _, b := range e.binds {
-		x := BoundArgument{Name: b.name, Value: values[b.name]}
+		x := BoundArgument{Name: b.name, Value: b.raw}
 		if b.ref != nil {
 			x.Reference, x.Moves = b.raw, b.ref.word != ofInput
+			x.Value, _ = f.bindTo(e, b.ref)
 		}
 		all = append(all, x)
 	}
 	return all
 }
 
-// bind returns the arguments of an entry that its planner does not see; nil where there are none.
-func (f *Facts) bind(e *Entry) json.RawMessage {
+// Compared reports whether a call of an entry that was made before is not made again, and arguments are bound to it; moves,
+// whether these are a matter of the calls that it waits for.
+func Compared(f *Facts, name string) (is, moves bool) {
+	e := f.Entry(name)
+	if e == nil || !e.Destructive || len(e.binds) == 0 {
+		return false, false
+	}
+	return true, slices.ContainsFunc(e.binds, func(b bind) bool { return b.ref != nil && b.ref.word != ofInput })
+}
+
+// Sent returns what a call of an entry is sent whose planner wrote some arguments: with what is bound to it as of facts. Where
+// that is not there, or the arguments are no object, it is what was written.
+func Sent(f *Facts, name string, written json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(written, &all) != nil {
+		return written
+	}
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	for _, b := range f.Bound(name) {
+		if all[b.Name] = b.Value; b.Value == nil {
+			return written
+		}
+	}
+	return marshal(all)
+}
+
+// bind returns the arguments of an entry that its planner does not see; nil where there are none. null stands for those that
+// refer to what is not there, of the first of which the error is.
+func (f *Facts) bind(e *Entry) (bound json.RawMessage, err *fault.Error) {
 	if len(e.binds) == 0 {
-		return nil
+		return nil, nil
 	}
 	args := map[string]json.RawMessage{}
 	for _, b := range e.binds {
 		args[b.name] = b.raw
-		if b.ref != nil {
-			args[b.name] = json.RawMessage("null")
-			if v, ok := f.bindTo(e, b.ref); ok {
-				args[b.name] = v
-			}
+		if b.ref == nil {
+			continue
+		}
+		v, is := f.bindTo(e, b.ref)
+		if args[b.name] = v; is {
+			continue
+		}
+		args[b.name] = json.RawMessage("null")
+		if err == nil {
+			err = unbound(e, &b)
 		}
 	}
-	return marshal(args)
+	return marshal(args), err
+}
+
+// unbound says that a bound argument refers to what is not there, and who may put it there.
+func unbound(e *Entry, b *bind) *fault.Error {
+	hint := "call what puts it there before, or go on without this tool"
+	switch b.ref.word {
+	case ofInput:
+		hint = "whoever calls the agent has to say it in the input; go on without this tool"
+	case ofState:
+		hint = "let a call write it to the state before"
+	case ofArtifact:
+		hint = "call a tool that returns such an object before"
+	case ofArgs:
+		hint = fmt.Sprintf("call '%s' with it before", e.within.Name)
+	}
+	return fault.New(fault.InvalidArguments, "'%s' was not called: its argument %q is bound to %s, and nothing is there", e.Name, b.name, b.ref).WithHint("%s", hint)
 }
 
 // bindTo finds what a bound argument refers to.

@@ -157,14 +157,27 @@ func summarises(sc *scope) bool {
 	return len(sc.base().Steps) > 1 && sc.base().Steps[1].ID == plan.SummaryStep
 }
 
-// fits reports whether the run has room for more steps; where it has not, the agent fails.
+// fits reports whether the run has room for more steps; where it has not, the agent is over: with what its loop came to before it
+// was to be asked once more, else it fails.
 func (a *rounds) fits(r *Run, i, steps int, at time.Time, out *Effects) bool {
 	if int(r.steps)+steps <= plan.MaxSteps {
 		return true
 	}
 	r.ordered++
-	r.fail(i, fault.New(fault.LimitExceeded, "after %d rounds, the run would have more than %d steps with the next %d", len(a.records), plan.MaxSteps, steps).
-		WithHint("let the agent do less, or run the parts as plans of their own"), at, out)
+	err := fault.New(fault.LimitExceeded, "after %d rounds, the run would have more than %d steps with the next %d", len(a.records), plan.MaxSteps, steps).
+		WithHint("let the agent do less, or run the parts as plans of their own")
+	switch e := a.ending; {
+	case !r.start.AgentEnds:
+		r.fail(i, err, at, out)
+	case e != nil && e.err != nil:
+		r.fail(i, e.err, at, out)
+	case e != nil && string(e.result.Value) != "null":
+		r.endWith(i, e.result, at, out)
+	case a.offered != nil:
+		r.endWith(i, a.offered, at, out)
+	default:
+		r.fail(i, a.withRounds(r, err), at, out)
+	}
 	return false
 }
 
@@ -218,10 +231,11 @@ func (a *rounds) left(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 	case a.offered != nil && exceeded(each):
 		r.endWith(i, a.offered, at, out) // nobody can be asked what was said to it
 	case exceeded(each) && a.ending == nil && r.stepOf(i).Agent().Responds:
+		why := a.plannerFailure(r, each, sc)
 		a.records = append(a.records, &Round{Scope: sc.token, Void: true}) // nobody was asked
-		a.end(r, i, nil, plannerFailure(each, sc), at, out)
+		a.end(r, i, nil, why, at, out)
 	case each.state != succeeded:
-		r.fail(i, plannerFailure(each, sc), at, out)
+		r.fail(i, a.plannerFailure(r, each, sc), at, out)
 	default:
 		r.calls[i].state = closing
 		r.askToClose(i, out)
@@ -233,9 +247,12 @@ func exceeded(planner *call) bool {
 	return planner.state == failed && planner.result.ByOwner && planner.result.Error.Code == fault.BudgetExceeded
 }
 
-// plannerFailure is the error of an agent whose planner failed.
-func plannerFailure(each *call, sc *scope) *fault.Error {
+// plannerFailure is the error of an agent whose planner failed, or was not asked.
+func (a *rounds) plannerFailure(r *Run, each *call, sc *scope) *fault.Error {
 	err := *each.result.Error
+	if exceeded(each) && r.start.AgentEnds {
+		return a.withRounds(r, &err)
+	}
 	err.Message = "the planner, in round " + strconv.Itoa(int(sc.round)-1) + ": " + err.Message
 	err.Retryable = false
 	return &err
@@ -565,11 +582,7 @@ func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 // ended adds to the error of a loop how many rounds there were, and the results of the last one, or why its answer could
 // not be used.
 func (a *rounds) ended(r *Run, err *fault.Error) *fault.Error {
-	details := struct {
-		Rounds   int                        `json:"rounds"`
-		Last     map[string]json.RawMessage `json:"last,omitempty"`
-		Problems []fault.Problem            `json:"problems,omitempty"`
-	}{Rounds: len(a.records)}
+	details := endDetails{Rounds: len(a.records)}
 	last := len(a.records) - 1
 	details.Problems = a.records[last].Problems
 	for _, x := range a.refused {
@@ -577,20 +590,45 @@ func (a *rounds) ended(r *Run, err *fault.Error) *fault.Error {
 			details.Problems = []fault.Problem{{Code: x.err.Code, Path: "/output", Message: x.err.Message, Hint: x.err.Hint}}
 		}
 	}
-	room := maxLast
-	if sc := a.current(); !asksPlanner(sc) {
-		for n := range sc.plan.Steps {
-			i := sc.at(n)
-			value := r.Value(i)
-			if room -= len(value); value == nil || room < 0 || r.calls[i].result.Parts != nil {
-				continue
-			}
-			if details.Last == nil {
-				details.Last = map[string]json.RawMessage{}
-			}
-			details.Last[sc.plan.Steps[n].ID] = value
-		}
-	}
+	details.Last = cameOf(r, a.current())
 	err.Details, _ = json.Marshal(details) // of JSON
 	return err
+}
+
+// withRounds adds to the error of a loop that no answer has ended how many rounds were decided, and the results of the round that goes
+// on, or of the one before: of others they may have been let go of.
+func (a *rounds) withRounds(r *Run, err *fault.Error) *fault.Error {
+	sc := a.current()
+	if sc != nil && asksPlanner(sc) && a.entered > 1 && a.of[a.entered-2].round == sc.round-1 {
+		sc = a.of[a.entered-2]
+	}
+	err.Details, _ = json.Marshal(endDetails{Rounds: len(a.records), Last: cameOf(r, sc)}) // of JSON
+	return err
+}
+
+// endDetails are those of the error of a loop.
+type endDetails struct {
+	Rounds   int                        `json:"rounds"`
+	Last     map[string]json.RawMessage `json:"last,omitempty"`
+	Problems []fault.Problem            `json:"problems,omitempty"`
+}
+
+// cameOf returns the results of what a round runs, by step, as many as there is room for; nil for none.
+func cameOf(r *Run, sc *scope) (last map[string]json.RawMessage) {
+	if sc == nil || asksPlanner(sc) {
+		return nil
+	}
+	room := maxLast
+	for n := range sc.plan.Steps {
+		i := sc.at(n)
+		value := r.Value(i)
+		if room -= len(value); value == nil || room < 0 || r.calls[i].result.Parts != nil {
+			continue
+		}
+		if last == nil {
+			last = map[string]json.RawMessage{}
+		}
+		last[sc.plan.Steps[n].ID] = value
+	}
+	return last
 }

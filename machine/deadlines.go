@@ -153,6 +153,9 @@ func (r *Run) askDecision(i int, out *Effects) {
 		err = fault.New(fault.Timeout, "the step took longer than its timeout of %s, queue and retries included", r.stepOf(i).Timeout)
 		err.Retryable = false
 		err.WithHint("give the step a longer timeout, or start fewer at once")
+		if a := agentAt(&r.tree, s.Call); a != nil {
+			err = a.withRounds(r, err)
+		}
 	}
 	out.Decide = append(out.Decide, Decide{Call: s.Call, Attempt: int(s.attempt), Error: err})
 }

@@ -43,6 +43,9 @@ type Start struct {
 	// EachGuard says that of several guards which ask a person about a call each does, of what it would be called with by then:
 	// in runs of before only the first did.
 	EachGuard bool
+	// AgentEnds says that the errors of agents that have used up their budgets, or that the run has no room for, tell what came
+	// of their rounds: in runs of before they did not.
+	AgentEnds bool
 	// Reused are the results of steps that are not executed, because the run that this one tries again has them.
 	Reused map[int]*Result
 	// ReusedWithin are those of the steps of composites, by token. Within an item they count only where its list is the

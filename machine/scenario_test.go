@@ -335,7 +335,7 @@ func (s *scenario) begin(t *testing.T, d *datadriven.TestData) string {
 		}
 		contracts[st.Tool] = &tool.Contract{Approval: approvals[st.Tool], ErrorPropagation: propagation[st.Tool], WaitTimeout: waits[st.Tool], Asks: strings.HasSuffix(st.Tool, "asker"), MaxAttempts: attempts, Backoff: tool.Backoff{Strategy: "constant", Initial: time.Second, Max: time.Second}}
 	}
-	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts})
+	s.run = machine.New(p, machine.Start{Key: "t/r/1", Submitted: epoch, Started: epoch, Contracts: contracts, AgentEnds: true})
 	s.run.Begin(&s.effects)
 	return s.answer()
 }

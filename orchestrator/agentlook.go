@@ -183,6 +183,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	}
 	x.loop.Shelf = r.agents.shelfOf(x.name)
 	x.loop.Guarded = slices.Contains(r.start.Needs, wire.GuardUsage)
+	x.loop.Bound = slices.Contains(r.start.Needs, wire.BoundArguments)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
 	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past
@@ -352,7 +353,7 @@ func (x *looked) at(r *run, path string, c machine.Call, single bool) (agents.Ca
 	over := res != nil && (st.Status == outcome.StepSucceeded || st.Status == outcome.StepFailed)
 	_, isList := r.machine.Items(c.Step)
 	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
-		call.Seq, call.Again = res.Seq, tries(r).Taken(c) || s.Plan != nil && !tries(r).Made(c)
+		call.Since, call.Seq, call.Again = machine.ReadySince(r.machine, c), res.Seq, tries(r).Taken(c) || s.Plan != nil && !tries(r).Made(c)
 		call.ByOwner = res.ByOwner && s.Plan == nil && !call.Again
 		if len(r.agents.said) > 0 && s.Plan == nil {
 			said := r.agents.said[attemptOf{r.token(res.Call), res.Attempt}] // of the call that was made

@@ -231,7 +231,7 @@ func TestAgentsEnd(t *testing.T) {
 	s.agent("short", "", `{"planner":{"tool":"loops"},"tools":["echo"],"max_rounds":3}`)
 	s.agent("poor", "", `{"planner":{"tool":"loops"},"tools":["echo"],"budget":{"steps":2}}`)
 	o := s.run(`{"steps":[{"id":"short","tool":"short"},{"id":"errs","tool":"of-errs"},{"id":"quiet","tool":"of-quiet"},{"id":"speaks","tool":"of-speaks"},{"id":"fail","tool":"of-fail"},{"id":"poor","tool":"poor"},
-		{"id":"why","value":"$error:errs"}],"output_steps":["quiet","speaks","why"]}`, "ends")
+		{"id":"why","value":"$error:errs"},{"id":"spent","value":"$error:poor"}],"output_steps":["quiet","speaks","why","spent"]}`, "ends")
 	codes := map[string]fault.Code{}
 	for _, e := range o.Errors {
 		if !strings.Contains(e.Step, "/") {
@@ -240,6 +240,7 @@ func TestAgentsEnd(t *testing.T) {
 	}
 	require.Equal(t, map[string]fault.Code{"short": fault.RoundsExhausted, "errs": fault.PlannerInvalid, "fail": fault.ToolTerminal, "poor": fault.BudgetExceeded}, codes, "%s", o.JSON())
 	require.Contains(t, result(t, o, "why"), `"details":{"rounds":5,"problems":[{"code":"invalid_value","path":"","message":"the answer is of several forms at once`)
+	require.Contains(t, result(t, o, "spent"), `"message":"the budget of steps is used up","details":{"rounds":2,"last":{"x":{"n":1}}}`)
 	require.JSONEq(t, `null`, result(t, o, "quiet"))
 	require.JSONEq(t, `"It is done."`, result(t, o, "speaks"))
 	require.Contains(t, string(bad.asked[1]["rounds"]), "unknown_tool", "a planner is told what was wrong")

@@ -64,7 +64,7 @@ func TestTheStateOpensAndBinds(t *testing.T) {
 		`{"calls":[{"_tool":"length","text":"ab","_outputPath":"†state.early"}]}`,
 		`{"calls":[{"_tool":"echo","id":"u1","_outputPath":"†state.user"},{"_tool":"mail","_after":["echo"],"_outputPath":"†state.sent"}]}`,
 		`{"calls":[{"_tool":"mail","again":1,"_outputPath":"†state.sent"}],"output":"†state.sent"}`)
-	s.agent("binds", "", `{"planner":{"tool":"planner","mode":"calls"},"advance":"all","tools":["echo",{"tool":"length","needs":{"state":"user"}},
+	s.agent("binds", "", `{"planner":{"tool":"planner","mode":"calls"},"advance":"all","state":{"initial":{"sent":null}},"tools":["echo",{"tool":"length","needs":{"state":"user"}},
 		{"tool":"echo","as":"mail","needs":{"when":"$state.user.id == \"u1\""},"bind":{"to":"$state.user.id","sent":"$state.sent"}}]}`)
 	o := s.run(`{"steps":[{"id":"a","tool":"binds"}]}`, "binds")
 	require.JSONEq(t, `{"again":1,"to":"u1","sent":{"to":"u1","sent":null}}`, result(t, o, "a"), "%s", o.JSON())

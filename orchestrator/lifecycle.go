@@ -267,7 +267,7 @@ func (lc *lifecycle) begin(r *run) {
 	r.machine = machine.New(r.plan, machine.Start{
 		Key:       r.id.Tenant + "/" + r.id.ID + "/" + strconv.FormatUint(r.generation, 10),
 		Submitted: r.submitted, Started: at.Time, Contracts: contracts(r.start), Reused: takenOver(r.start.Reuse, r.plan),
-		ReusedWithin: takenOverWithin(r.start.Reuse), EachGuard: slices.Contains(r.start.Needs, wire.EachGuard),
+		ReusedWithin: takenOverWithin(r.start.Reuse), EachGuard: slices.Contains(r.start.Needs, wire.EachGuard), AgentEnds: slices.Contains(r.start.Needs, wire.AgentEnds),
 	})
 	r.uncompared = !r.recovered && !r.submitted.After(lc.cursors.alone[r.id.Partition()])
 	lc.driver.begin(r, now)

@@ -101,6 +101,9 @@ const Replan = "replan"
 // handles no failure.
 const AgentOrder = "agent-order"
 
+// AgentEnds is the need of a plan that can reach an agent, whose errors say what came of its rounds.
+const AgentEnds = "agent-ends"
+
 // ApprovedRounds is the need of a plan that calls an agent whose rounds a person approves of.
 const ApprovedRounds = "approved-rounds"
 
@@ -113,7 +116,7 @@ func (p *Plan) Needs() []string {
 	all := map[string]bool{Language2: true, StateSchema: p.holds, ApprovedAmendments: p.Approval != nil && opens(p)}
 	for s := range p.All() {
 		if a := s.Agent(); a != nil {
-			all[Agents], all[AgentOrder], all[Replan], all[ApprovedRounds] = true, true, true, all[ApprovedRounds] || a.Approval != nil
+			all[Agents], all[AgentOrder], all[AgentEnds], all[Replan], all[ApprovedRounds] = true, true, true, true, all[ApprovedRounds] || a.Approval != nil
 			all[InlineAgents] = all[InlineAgents] || inline(s)
 		}
 	}

@@ -190,6 +190,8 @@ func TestContextTravelsInHeaders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, contextOf(t, map[string]string{"user": "bob", "key": "k", "token": "t", "pin": ""}, "key", "token", "pin"), back.Of("s1"))
 	require.Equal(t, c, back.Of("s2"))
+	require.Equal(t, back.Of("s1"), back.Of("s1/in/x"), "what a composite has, all below it has")
+	require.Equal(t, c, back.Of("s10/s1"))
 	empty, err := wire.ParsePlan(nats.Header{})
 	require.NoError(t, err)
 	require.Zero(t, empty.Context.Of("s1").Len())

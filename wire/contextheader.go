@@ -71,11 +71,15 @@ func keysIn(h nats.Header, name string) []string {
 // RunContext is the context of a whole run: what holds for all steps, and what only some get.
 type RunContext struct {
 	All   Context
-	Steps map[string]Context // by step id
+	Steps map[string]Context // by the id of a step of the plan, for all that stands in it
 }
 
-// Of returns the context of one step: its own entries win.
-func (r RunContext) Of(step string) Context { return r.Steps[step].Over(r.All) }
+// Of returns the context of one step of the plan, or of one that stands in it, named by the ids of the steps down to it: what is
+// given for the plan's step wins.
+func (r RunContext) Of(path string) Context {
+	step, _, _ := strings.Cut(path, "/")
+	return r.Steps[step].Over(r.All)
+}
 
 // Keys names what there is, in order, without any value.
 func (r RunContext) Keys() []outcome.ContextKey {

@@ -62,6 +62,11 @@ const GuardUsage = "guard-usage"
 // agent's entry: who does not know of it asks because of the first of them alone, of what the planner wrote.
 const EachGuard = "each-guard"
 
+// BoundArguments is the need of a run with an agent that binds arguments of its calls, or has entries selected that may, and of
+// such an agent's entry: who does not know of it would make a call twice that is to be made once, and with null for what is
+// not there.
+const BoundArguments = "bound-arguments"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -114,7 +119,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -135,7 +140,29 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 			needs = append(needs, ofAgents[path])
 		}
 	}
+	if binds(members["tools"]) {
+		needs = append(needs, BoundArguments)
+	}
 	return append(append(needs, ofGuards(members["guards"])...), Agents)
+}
+
+// binds reports whether one of some entries binds arguments, or has others selected, at any depth: a schema of such a member
+// needs it in vain.
+func binds(entries json.RawMessage) bool {
+	var list []json.RawMessage
+	if json.Unmarshal(entries, &list) == nil {
+		return slices.ContainsFunc(list, binds)
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(entries, &members) != nil {
+		return false
+	}
+	for name, v := range members {
+		if (name == "bind" || name == "select") && len(v) > 0 && string(v) != "null" || binds(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // ofGuards returns what has to be known of guards that are tools, or ask a person.
@@ -165,6 +192,10 @@ const Replan = "replan"
 // steps pass gates together, and take a failure for handled by what merely stands behind it.
 const AgentOrder = "agent-order"
 
+// AgentEnds is the need of a plan that can reach an agent: to who does not know of it, the error of one that has used up its
+// budget, or that the run has no room for, says nothing of its rounds, and what hangs upon it would come to something else.
+const AgentEnds = "agent-ends"
+
 // Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every
 // tool, in an amendment too.
 const Permissions = "permissions"
@@ -187,7 +218,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

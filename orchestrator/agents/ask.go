@@ -344,7 +344,7 @@ func (l *Loop) note(round int, x *reading, call int, c *Call) string {
 	if err != nil {
 		return ""
 	}
-	_, note, _ := after.Done(e.Name, c.Arguments)
+	_, note, _ := after.Done(e.Name, sent(l, round, x, call, c.Since, c.Arguments))
 	return note
 }
 

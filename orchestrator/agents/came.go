@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sort"
 
@@ -12,6 +13,7 @@ import (
 // outcome is one of a call, by its place among those of the answer.
 type outcome struct {
 	call  int
+	since uint64 // the record that made it ready
 	seq   uint64
 	again bool
 	below *Below // the agent that it was, whose objects count; nil for none
@@ -25,6 +27,15 @@ func (o *outcome) addTo(f *agent.Facts) {
 		came.Nested = o.below.objects()
 	}
 	f.Add(came)
+}
+
+// addSent is addTo with what the call was sent.
+func (o *outcome) addSent(f *agent.Facts, l *Loop, round int) {
+	made := *o
+	if x, err := l.answer(round); err == nil && x.answer != nil {
+		made.Arguments = sent(l, round, x, o.call, o.since, o.Arguments)
+	}
+	made.addTo(f)
 }
 
 // came is what the calls of a round came to. It is added to as calls are over, so that a thousand gates look at each of them
@@ -96,7 +107,7 @@ func settledBy(l *Loop, round int, x *reading, c *came) {
 			continue
 		}
 		if e := l.entry(round, x, i); e != nil && e.Kind != agent.KindTool {
-			c.add(outcome{i, 0, false, nil, agent.Outcome{
+			c.add(outcome{i, 0, 0, false, nil, agent.Outcome{
 				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
 			}})
 		}
@@ -120,7 +131,7 @@ func takenOf(l *Loop, round int, x *reading, from int) (all []outcome) {
 		if c.Err != nil && l.Definition.NotMade(c.Err) {
 			continue
 		}
-		o := outcome{i, c.Seq, c.Again, belowOf(l, round, c), agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
+		o := outcome{i, c.Since, c.Seq, c.Again, belowOf(l, round, c), agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
 		all = append(all, o)
 	}
 	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })
@@ -143,7 +154,7 @@ func Matters(l *Loop, round int, c *Call) bool {
 }
 
 // factsAt returns the facts behind the first outcomes of a round. They must not be changed.
-func factsAt(l *Loop, round, outcomes int) (*agent.Facts, *came) {
+func factsAt(l *Loop, round, outcomes int) *agent.Facts {
 	begun, _ := l.begin(round)
 	c := cameIn(l, round)
 	if len(c.facts) == 0 {
@@ -151,17 +162,17 @@ func factsAt(l *Loop, round, outcomes int) (*agent.Facts, *came) {
 	}
 	for n := len(c.facts); n <= outcomes; n++ {
 		f := c.facts[n-1].Clone()
-		c.all[n-1].addTo(f)
+		c.all[n-1].addSent(f, l, round)
 		c.facts = append(c.facts, f)
 	}
-	return c.facts[outcomes], c
+	return c.facts[outcomes]
 }
 
 // asOf returns the facts that the gate of a call is asked of, whose entry is called by a name: those as of the record that made
 // it ready, and those of the beginning of the round with what came of the calls that it waits for.
 func asOf(l *Loop, round int, x *reading, call int, since uint64) (now, seen *agent.Facts) {
 	n := cameIn(l, round).upTo(since)
-	now, c := factsAt(l, round, n)
+	now = factsAt(l, round, n)
 	if shared, _ := l.shared(round, since, nil); shared != nil {
 		now = now.Clone()
 		now.Share(shared)
@@ -169,8 +180,16 @@ func asOf(l *Loop, round int, x *reading, call int, since uint64) (now, seen *ag
 	if !now.Acts(x.answer.Calls[call].Entry) {
 		return now, now
 	}
+	return now, seenBy(l, round, x, call, since)
+}
+
+// seenBy returns the facts of which bound arguments of a call are taken: those of the beginning of its round, with what the
+// calls came to that it waits for, up to the record that made it ready.
+func seenBy(l *Loop, round int, x *reading, call int, since uint64) *agent.Facts {
+	c := cameIn(l, round)
+	n := c.upTo(since)
 	begun, _ := l.begin(round)
-	seen = begun.Clone()
+	seen := begun.Clone()
 	behind := map[int]bool{}
 	for _, before := range x.admits.Behind(call) {
 		behind[before] = true
@@ -182,5 +201,23 @@ func asOf(l *Loop, round int, x *reading, call int, since uint64) (now, seen *ag
 	}
 	shared, _ := l.shared(round, since, behind)
 	seen.Share(shared)
-	return now, seen
+	return seen
+}
+
+// sent returns what a call was sent that was made ready by a record: what was written with what is bound. No record says so: it
+// follows from those that made the call ready. Of calls that nobody compares with others it is what was written.
+func sent(l *Loop, round int, x *reading, call int, since uint64, written json.RawMessage) json.RawMessage {
+	f, err := l.begin(round)
+	if err != nil || !l.Bound {
+		return written
+	}
+	entry := x.answer.Calls[call].Entry
+	compared, moves := agent.Compared(f, entry)
+	if !compared {
+		return written
+	}
+	if moves {
+		f = seenBy(l, round, x, call, since)
+	}
+	return agent.Sent(f, entry, written)
 }

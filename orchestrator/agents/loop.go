@@ -39,6 +39,9 @@ type Loop struct {
 	Timed bool
 	// Guarded says that what guards took counts, and the planner's call of a round that came to none takes nothing.
 	Guarded bool
+	// Bound says that calls are the same which were sent the same, what is bound included, and that one fails to which is bound
+	// what is not there.
+	Bound bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
 	Share agent.Budget
 	// Above returns what is on the blackboard of the agent that calls it, as of the record that began it; nil for nothing.
@@ -111,8 +114,8 @@ type Call struct {
 	Path string
 	// Token is its own, of an agent; empty for others.
 	Token string
-	// Seq is the sequence of the record that decided it; 0 for one that none has.
-	Seq uint64
+	// Since is the sequence of the record that made it ready, Seq of the one that decided it; 0 for one that none has.
+	Since, Seq uint64
 	// ByOwner says that no worker did; Again that a worker did in a run that this one tries again.
 	ByOwner, Again bool
 	// Single says that it is the step itself, and not an item or an iteration of it.
@@ -300,7 +303,7 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		f := l.facts[n-1].Clone()
 		for _, o := range outcomesOf(l, n-1, ^uint64(0)) {
 			before := len(f.Artifacts())
-			o.addTo(f)
+			o.addSent(f, l, n-1)
 			l.onBoard(&o, f.Artifacts()[before:])
 		}
 		shared, _ := l.shared(n-1, ^uint64(0), nil)

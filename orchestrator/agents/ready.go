@@ -17,7 +17,7 @@ type ready struct {
 	id     string
 	entry  string
 	now    *agent.Facts // as of the record that made it ready; they must not be changed
-	bound  bool         // arguments were added
+	apart  bool         // it is compared with no other, as in runs of before
 	args   json.RawMessage
 	result json.RawMessage // what it has come to without being called; nil for nothing
 }
@@ -35,6 +35,9 @@ func readied(l *Loop, round int, path string, since uint64, arguments json.RawMe
 	now, seen := asOf(l, round, x, i, since)
 	c := &ready{answer: x.answer, id: x.answer.Calls[i].ID, entry: x.answer.Calls[i].Entry, now: now}
 	bound, result, locked := now.Ready(c.entry, seen)
+	if !l.Bound {
+		bound, result, locked = agent.ReadyFormerly(now, c.entry, seen)
+	}
 	switch {
 	case locked != nil:
 		return nil, locked
@@ -42,7 +45,7 @@ func readied(l *Loop, round int, path string, since uint64, arguments json.RawMe
 		c.result = result
 		return c, nil
 	}
-	c.bound = bound != nil
+	c.apart = bound != nil && !l.Bound
 	if c.args, err = joined(arguments, bound); err != nil {
 		return nil, err
 	}
@@ -51,7 +54,7 @@ func readied(l *Loop, round int, path string, since uint64, arguments json.RawMe
 
 // before is what a call has come to already that was made before, and is not made again.
 func (c *ready) before() (result json.RawMessage, was bool) {
-	if c.bound || c.answer.Again[c.id] {
+	if c.apart || c.answer.Again[c.id] {
 		return nil, false
 	}
 	result, _, was = c.now.Done(c.entry, c.args)

@@ -34,8 +34,10 @@ func boundOf(l *Loop, round int, x *reading) map[string]map[string]json.RawMessa
 		for _, b := range f.Bound(c.Entry) {
 			v := b.Value
 			switch {
-			case waits && b.Moves:
+			case waits && b.Moves, b.Value == nil && l.Bound:
 				v, _ = jsontape.Marshal(boundTo{To: b.Reference}) // of texts
+			case b.Value == nil:
+				v = json.RawMessage("null")
 			case len(b.Value) > mostBound:
 				sum := sha256.Sum256(b.Value)
 				v, _ = jsontape.Marshal(boundTo{To: b.Reference, Bytes: len(b.Value), SHA256: hex.EncodeToString(sum[:])}) // likewise

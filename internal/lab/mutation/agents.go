@@ -11,6 +11,54 @@ var ofAgents = []mutant{
 		"orchestrator/agentlook.go", "before > 0 && len(each[before-1]) <= *room; before--", "before > 0; before--", "./orchestrator", "LogsThereIsNoRoomFor",
 	},
 	{
+		"bound-never-same", "a call to which arguments are bound is made however often its planner repeats it",
+		"orchestrator/agents/ready.go", "c.apart = bound != nil && !l.Bound", "c.apart = bound != nil", "./orchestrator", "ACallWithBound",
+	},
+	{
+		"bound-as-written", "calls are the same that the planner wrote the same, whatever is bound to them",
+		"orchestrator/agents/came.go", "	if !compared {", "	if compared {", "./orchestrator", "ACallWithBound",
+	},
+	{
+		"bound-of-the-beginning", "what was bound to a call is taken for what was there when its round began",
+		"orchestrator/agents/came.go", "	if moves {", "	if moves && false {", "./orchestrator", "ACallWithBound",
+	},
+	{
+		"bound-to-null", "a call is made with null for what is bound to it and not there",
+		"agent/shown.go", "			err = unbound(e, &b)\n", "			err = nil\n", "./agent", "RandomBounds|Scenarios",
+	},
+	{
+		"bound-need", "a run with bound arguments may be gone on with by who compares such calls with no other",
+		"wire/needs.go", "	if binds(members[\"tools\"]) {", "	if false {", "./orchestrator", "ACallWithBound",
+	},
+	{
+		"bound-in-runs-of-before", "a run of before goes on by another rule of bound arguments than it began by",
+		"orchestrator/agentlook.go", "x.loop.Bound = slices.Contains(r.start.Needs, wire.BoundArguments)", "x.loop.Bound = true", "./orchestrator", "WhatIsBoundToNothing",
+	},
+	{
+		"context-of-a-composite", "what is given for a step with an agent, nobody in it is handed",
+		"wire/contextheader.go", "	step, _, _ := strings.Cut(path, \"/\")\n", "	step := strings.TrimSpace(path)\n", "./wire", "Context",
+	},
+	{
+		"agent-full-goes-on", "an agent goes on in a run that has no room for its rounds",
+		"machine/agent.go", "	if int(r.steps)+steps <= plan.MaxSteps {\n", "	if true {\n", "./machine", "ARunHasRoom",
+	},
+	{
+		"agent-full-of-nothing", "an agent with an output fails where the run has no room for its last answer",
+		"machine/agent.go", "	case !r.start.AgentEnds:\n", "	case true:\n", "./machine", "ARunHasRoom",
+	},
+	{
+		"agent-ends-untold", "the error of an agent that has used up its budget says nothing of its rounds",
+		"machine/agent.go", "	if exceeded(each) && r.start.AgentEnds {", "	if false {", "./machine", "ErrorsOfAgents",
+	},
+	{
+		"agent-timeout-untold", "the error of an agent that took too long says nothing of its rounds",
+		"machine/deadlines.go", "a := agentAt(&r.tree, s.Call); a != nil {", "a := agentAt(&r.tree, s.Call); a != nil && false {", "./machine", "ErrorsOfAgents",
+	},
+	{
+		"agent-ends-need", "the errors of agents say what came of their rounds in no run",
+		"orchestrator/lifecycle.go", "AgentEnds: slices.Contains(r.start.Needs, wire.AgentEnds)", "AgentEnds: false", "./orchestrator", "AgentsEnd",
+	},
+	{
 		"round-large-need", "an orchestrator that knows of no rounds in blobs goes on with a run that has one",
 		"orchestrator/agentry.go", "err := ag.store.RecordNeeds(ctx, wire.LargeRoundNeeds()); err != nil", "err := error(nil); err != nil", "./orchestrator", "SimulatedWorlds",
 	},
