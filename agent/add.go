@@ -39,7 +39,9 @@ func (f *Facts) Add(o Outcome) {
 		if o.Type != "" {
 			f.board.add(Artifact{Type: o.Type, Value: o.Result})
 		}
-		f.board.capture(e, o.Result)
+		if a, is := e.made(o.Result); is {
+			f.board.add(a)
+		}
 	case KindContext, KindPlan, KindBuiltIn, KindTell, KindAsk:
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/jsontape"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // artifactOf reads what of a result goes to the blackboard.
@@ -65,4 +66,70 @@ func (p *parser) sinks(v value) (all []Sink) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// mostSinks is how many sinks an entry may name.
+const mostSinks = 8
+
+// sound reports whether objects may be sent to a sink: what can be named leads nowhere but below the tenant of a run.
+func (s Sink) sound() bool {
+	return s.Bucket == "" && subjects.ValidSinkSubject(s.Subject) || s.Subject == "" && subjects.ValidSinkBucket(s.Bucket)
+}
+
+// BadSinks are the problems of the sinks that an entry names. They are those of who applies a definition: to such a sink of one
+// that was applied before nothing is sent, and all else of it goes on.
+func (e *Entry) BadSinks() (problems []fault.Problem) {
+	problem := func(code fault.Code, hint, message string, args ...any) {
+		p := fault.New(code, message, args...)
+		problems = append(problems, fault.Problem{Code: code, Path: e.At + "/artifact/sink", Message: p.Message, Hint: hint})
+	}
+	seen := map[Sink]bool{}
+	for _, s := range e.Sinks() {
+		switch {
+		case s.sound():
+		case s.Bucket == "":
+			problem(fault.InvalidValue, "write 1 to 8 words of A-Z a-z 0-9 _ - with dots between them: it is published on sink.<tenant>.<subject>", "%q is no subject of a sink", clip(s.Subject))
+		default:
+			problem(fault.InvalidValue, "write one word of A-Z a-z 0-9 _ -: it is put into the bucket sinks, under <tenant>.<bucket>", "%q is no bucket of a sink", clip(s.Bucket))
+		}
+		if seen[s] {
+			problem(fault.InvalidValue, "leave one of them out", "the sink %q is named twice", clip(s.Subject+s.Bucket))
+		}
+		seen[s] = true
+	}
+	if len(e.Sinks()) > mostSinks {
+		problem(fault.LimitExceeded, "have whoever takes the objects pass them on", "an entry has at most %d sinks", mostSinks)
+	}
+	return problems
+}
+
+// Sends reports whether objects of an agent go to sinks.
+func Sends(d *Definition) bool {
+	for _, e := range d.entries {
+		if len(e.Sinks()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SentBy is the object that a call made which succeeded goes to sinks, and to which, by their places in its entry. What a worker
+// gave a type by itself is none: the sinks are those of what the entry captures.
+func SentBy(f *Facts, o Outcome) (a Artifact, tool string, to map[int]Sink) {
+	e := f.Entry(o.Entry)
+	if e == nil || o.Failed || e.Kind != KindTool {
+		return a, "", nil
+	}
+	if a, is := e.made(o.Result); is {
+		for n, s := range e.Sinks() {
+			if s.sound() && n < mostSinks {
+				if to == nil {
+					to = map[int]Sink{}
+				}
+				to[n] = s
+			}
+		}
+		return a, e.Tool, to
+	}
+	return a, "", nil
 }

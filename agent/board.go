@@ -31,22 +31,22 @@ func (b *board) last(typ string) (json.RawMessage, bool) {
 	return b.latest.get(typ)
 }
 
-// capture puts on the blackboard what an entry says of its results.
-func (b *board) capture(e *Entry, result json.RawMessage) {
+// made returns the object that an entry makes of a result, still without a name; false for none.
+func (e *Entry) made(result json.RawMessage) (Artifact, bool) {
 	a := e.artifact
 	if a == nil {
-		return
+		return Artifact{}, false
 	}
 	v, ok := within(result, a.path)
 	if !ok || kindOf(v) == jsontape.Null {
-		return
+		return Artifact{}, false
 	}
 	if a.when != nil {
 		if holds, err := a.when.holds(func(r reference) ([]byte, bool) { return within(v, r.path) }); !holds || err != nil {
-			return
+			return Artifact{}, false
 		}
 	}
-	b.add(Artifact{Type: a.typ, Value: v})
+	return Artifact{Type: a.typ, Value: v}, true
 }
 
 // add puts an object on the blackboard, and binds chains to it. A list binds nothing.

@@ -115,7 +115,7 @@ const Schema = `{
         "sink": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/sink"}, {"type": "array", "items": {"$ref": "#/$defs/sink"}}]}}},
       "needs": {"$ref": "#/$defs/needs"},
       "in": {"$ref": "#/$defs/names"}}},
-    "sink": {"type": "object", "properties": {"subject": {"type": "string"}, "bucket": {"type": "string"}}},
+    "sink": {"type": "object", "properties": {"subject": {"type": "string", "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+){0,7}$"}, "bucket": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,128}$"}}},
     "needs": {"type": ["object", "null"], "properties": {
       "all": {"$ref": "#/$defs/names"},
       "any": {"$ref": "#/$defs/names"},

@@ -4,7 +4,7 @@
 // Put an Observer into the Config of a client, a worker and an orchestrator. One observer may serve all of them:
 //
 //   - a client calls OnSubmit;
-//   - an orchestrator calls OnOpen, OnDispatch, OnRecord and OnFinish, for the runs that it owns;
+//   - an orchestrator calls OnOpen, OnDispatch, OnRecord, OnSink and OnFinish, for the runs that it owns;
 //   - a worker calls OnExecute.
 //
 // # What an observer may do
@@ -52,6 +52,8 @@ type Observer interface {
 	OnExecute(Execute)
 	// OnRecord is called by an orchestrator once an attempt is decided.
 	OnRecord(Record)
+	// OnSink is called by an orchestrator once an object of an agent went to a sink, or is given up.
+	OnSink(Sink)
 	// OnFinish is called by the orchestrator that wrote a run's history.
 	OnFinish(Finish)
 }
@@ -73,6 +75,9 @@ func (None) OnExecute(Execute) {}
 
 // OnRecord does nothing.
 func (None) OnRecord(Record) {}
+
+// OnSink does nothing.
+func (None) OnSink(Sink) {}
 
 // OnFinish does nothing.
 func (None) OnFinish(Finish) {}
@@ -178,6 +183,21 @@ type Record struct {
 	Asked bool
 	// Again is whether another attempt follows, DeadLetter whether none does and the call is kept as a dead letter.
 	Again, DeadLetter bool
+}
+
+// Sink is told by an orchestrator once an object that a call of an agent returned went to a sink, or could not. Another
+// owner may tell of the same object again.
+type Sink struct {
+	Run
+	// Step and Tool are those of the call.
+	Step, Tool string
+	// Subject is what it was published on; Bucket is whether that is a key of the bucket.
+	Subject string
+	Bucket  bool
+	// Kept is whether a stream or the bucket has it; else it went to who listened.
+	Kept bool
+	// Err is nil where it went there. Otherwise it is on the blackboard alone.
+	Err *fault.Error
 }
 
 // Finish is told by the orchestrator whose history document of the run stands.

@@ -38,6 +38,7 @@ type looked struct {
 	share  shareOf
 	round  int  // of the agent above
 	shared bool // the share is known
+	sends  bool // its objects go to sinks
 	below  []lookedBelow
 }
 
@@ -85,6 +86,12 @@ func (ag *agentry) inherits(r *run, x *looked) {
 	x.loop.Above = func() []agent.Artifact { return agents.BoardOf(of, round, begun) }
 }
 
+// toSinks reports whether objects of an agent go to sinks.
+func toSinks(r *run, of machine.Call) bool {
+	d := r.agents.defined[r.step(of.Step).Does().Tool]
+	return d != nil && agent.Sends(d) && slices.Contains(r.start.Needs, wire.Sinks)
+}
+
 // captures reports whether the objects of agents below are an agent's, too.
 func captures(r *run, c machine.Call) bool {
 	d := r.agents.defined[r.step(c.Step).Does().Tool]
@@ -94,7 +101,7 @@ func captures(r *run, c machine.Call) bool {
 // accounts returns what completes the accounts of the agents of a run that is over, beside the loop, and how many bytes that
 // reads: those whose planners answer in commands have what these asked for.
 func (ag *agentry) accounts(r *run) (complete func(context.Context, []outcome.Step), size int64) {
-	all := ag.logged(r)
+	all := ag.loops(r, func(d *agent.Definition) bool { return d.Planner.Mode == agent.ModeCommands })
 	for _, x := range all {
 		size += x.size
 	}
@@ -105,14 +112,14 @@ func (ag *agentry) accounts(r *run) (complete func(context.Context, []outcome.St
 	}, size
 }
 
-// logged gathers the loops of such agents, by their tokens.
-func (ag *agentry) logged(r *run) map[string]*looked {
+// loops gathers all rounds of the agents that have begun and of which something is so, by their tokens.
+func (ag *agentry) loops(r *run, so func(*agent.Definition) bool) map[string]*looked {
 	if r.agents == nil || r.machine == nil {
 		return nil
 	}
-	inCommands := func(s *plan.Step) bool {
+	which := func(s *plan.Step) bool {
 		d := r.agents.defined[s.Does().Tool]
-		return d != nil && d.Planner.Mode == agent.ModeCommands
+		return d != nil && so(d)
 	}
 	all := map[string]*looked{}
 	var within func(p *plan.Plan, of machine.Numbers)
@@ -121,7 +128,7 @@ func (ag *agentry) logged(r *run) map[string]*looked {
 			c := machine.Call{Step: of.Of(k)}
 			n, _ := r.machine.Items(c.Step)
 			for c.Item = 0; c.Item <= n; c.Item++ {
-				if rounds := machine.RoundCount(r.machine, c); rounds > 0 && inCommands(&p.Steps[k]) {
+				if rounds := machine.RoundCount(r.machine, c); rounds > 0 && which(&p.Steps[k]) {
 					all[r.token(c)] = ag.look(r, c, rounds, true)
 				}
 				for p, of := range r.machine.Inside(c) {
@@ -181,7 +188,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 		Definition: r.agents.defined[r.step(of.Step).Does().Tool], Templates: r.agents.templates, Run: r.id.Plain(), Name: x.name, Formerly: formerly(r),
 		Part: func(round int) string { return subjects.PartName(r.id, r.generation, x.name, round) },
 	}
-	x.loop.Shelf = r.agents.shelfOf(x.name)
+	x.loop.Shelf, x.sends = r.agents.shelfOf(x.name), toSinks(r, of)
 	x.loop.Guarded = slices.Contains(r.start.Needs, wire.GuardUsage)
 	x.loop.Bound = slices.Contains(r.start.Needs, wire.BoundArguments)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
@@ -346,7 +353,7 @@ func (x *looked) at(r *run, path string, c machine.Call, single bool) (agents.Ca
 	st := r.machine.Step(c, time.Time{})
 	s := r.step(c.Step)
 	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
-	if s.Agent() != nil && s.Repeat == nil {
+	if s.Agent() != nil && s.Repeat == nil || x.sends {
 		call.Token = r.token(c)
 	}
 	res := r.machine.Decided(c)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/orchestrator/agents"
@@ -177,7 +178,10 @@ func (c *catalog) agent(k *known) *plan.Agent {
 // registry has.
 func (c *catalog) InlineAgent(name, step string, definition []byte) (plan.Tool, plan.Report) {
 	d, r := agentcheck.Inline(step, definition, func(d *tool.Definition) plan.Report {
-		_, r := agents.Read(d, c)
+		a, r := agents.Read(d, c)
+		if a != nil {
+			r.Problems = append(r.Problems, agentcheck.Sinks(a)...)
+		}
 		return r
 	})
 	if d == nil {
@@ -261,7 +265,10 @@ func checkAgainst(d *tool.Definition, c *catalog) (r plan.Report) {
 	own.output, _ = d.Output()
 	c.used[d.Name] = own // an agent within its plan may name it
 	if d.Agent != nil {
-		_, r = agents.Read(d, c)
+		var a *agent.Definition
+		if a, r = agents.Read(d, c); a != nil {
+			r.Problems = append(r.Problems, agentcheck.Sinks(a)...)
+		}
 		problems, warnings := agentcheck.Texts(d)
 		r.Problems, r.Warnings = append(r.Problems, problems...), append(r.Warnings, warnings...)
 	} else {

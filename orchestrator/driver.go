@@ -29,6 +29,7 @@ type driver struct {
 	decider     *decider
 	deadLetters *deadLetters
 	announcer   *announcer
+	sinks       *sinks
 	reg         *registry
 	evaluator   *evaluator
 	questions   *questions
@@ -113,6 +114,7 @@ func (dr *driver) perform(r *run) {
 	defer func() { // events come after what somebody waits for
 		for _, c := range eff.Settled {
 			dr.announcer.step(r, c)
+			dr.sinks.settled(r, c)
 		}
 	}()
 	if eff.Finished {

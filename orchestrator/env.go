@@ -94,6 +94,7 @@ type storage interface {
 	PutNamed(ctx context.Context, bucket, name string, data []byte) (same bool, err error)
 	PutOnce(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
+	Send(ctx context.Context, subject string, h nats.Header, body []byte) (kept bool, err error)
 
 	toolStorage
 }

@@ -26,6 +26,7 @@ type lifecycle struct {
 	dispatcher  *dispatcher
 	documents   *documents
 	deadLetters *deadLetters
+	sinks       *sinks
 	announcer   *announcer
 	reaper      *reaper
 

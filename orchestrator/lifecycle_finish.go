@@ -27,11 +27,13 @@ func (lc *lifecycle) finish(r *run) {
 	view := r.view()
 	missing := lc.deadLetters.missing(r)
 	account, size := lc.dispatcher.agentry.accounts(r)
-	lc.memory.reserve(view.weight()+size, func(ctx context.Context) {
+	send, also := lc.sinks.unsent(r)
+	lc.memory.reserve(view.weight()+size+also, func(ctx context.Context) {
 		if err := lc.deadLetters.writeAll(ctx, missing); err != nil { // a dead letter stands before its run is over
 			lc.post(func() { lc.finished(r, nil, err) })
 			return
 		}
+		send(ctx) // likewise, or its sink can't take it
 		doc := lc.documents.of(ctx, view, account)
 		if ctx.Err() != nil {
 			return

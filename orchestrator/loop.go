@@ -42,20 +42,21 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	}
 	l.deadLetters = &deadLetters{env: e, values: l.values}
 	l.dispatcher.agentry = &agentry{env: e, values: l.values, memory: memory, decider: l.decider, announcer: l.announcer, inline: wire.InlineLimit, many: manyCalls}
+	sends := &sinks{env: e, values: l.values, memory: memory, agentry: l.dispatcher.agentry}
 	l.questions = &questions{
 		env: e, values: l.values, memory: memory, announcer: l.announcer, agentry: l.dispatcher.agentry,
 		runs: l.runs, cursors: l.cursors, reg: reg,
 	}
 	l.driver = &driver{
 		env: e, times: l.times, timers: &timers{}, values: l.values, memory: memory, dispatcher: l.dispatcher, decider: l.decider,
-		deadLetters: l.deadLetters, announcer: l.announcer, suspects: suspects, reg: reg, cursors: l.cursors,
+		deadLetters: l.deadLetters, announcer: l.announcer, sinks: sends, suspects: suspects, reg: reg, cursors: l.cursors,
 		evaluator: &evaluator{env: e, values: l.values, memory: memory, agentry: l.dispatcher.agentry}, questions: l.questions, letGoFrom: letGoFrom,
 	}
 	l.documents = &documents{env: e, values: l.values, times: l.times}
 	l.reaper = newReaper(e, l.cursors, l.runs)
 	l.lifecycle = &lifecycle{
 		env: e, runs: l.runs, cursors: l.cursors, times: l.times, memory: memory, judge: &judge{env: e, reg: reg, values: l.values}, driver: l.driver,
-		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, announcer: l.announcer, reaper: l.reaper,
+		dispatcher: l.dispatcher, documents: l.documents, deadLetters: l.deadLetters, sinks: sends, announcer: l.announcer, reaper: l.reaper,
 	}
 	l.partitions = &partitions{
 		env: e, member: p.member, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper, outgoing: l.dispatcher.outgoing,

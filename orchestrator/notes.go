@@ -54,6 +54,27 @@ func (w *lettersWritten) has(c machine.Call) bool {
 	return w.calls[c]
 }
 
+// sentObjects are the message ids of what is not to be sent again, as far as this process knows.
+type sentObjects struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// add notes one; false where it was noted before, by who sent it at the same time.
+func (s *sentObjects) add(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.ids[id]
+	s.ids[id] = true
+	return !before
+}
+
+func (s *sentObjects) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ids[id]
+}
+
 // askedPeople is what an owner knows of a run that asks people.
 type askedPeople struct {
 	entries map[machine.Call]questionEntry // that it has written, or is about to

@@ -149,6 +149,8 @@ type agentsOf struct {
 	spent     few[string, agent.Spending]   // by agents that are over, by token
 	added     few[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
 	speakers  few[wordOf, []func()]         // are told once a word of theirs was read
+	sending   few[string, bool]             // agents whose objects are being sent; true: there are more
+	sent      *sentObjects                  // to sinks; nil for none
 }
 
 // agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.

@@ -35,7 +35,7 @@ const (
 
 // withAgents reports whether this is such a world.
 func (w *world) withAgents() bool {
-	return w.bug == loseRounds || w.bug == otherRounds || w.bug == roundsWithoutBlobs || w.seed%11 == 4 && w.seed%4 != 3
+	return w.bug == loseRounds || w.bug == otherRounds || w.bug == roundsWithoutBlobs || w.bug == loseObjects || w.seed%11 == 4 && w.seed%4 != 3
 }
 
 // inlineRounds is how many bytes the record of a round has before it lies in a blob.
@@ -71,9 +71,9 @@ func (w *world) registerAgents() {
 	if n := w.budget(); n > 0 {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
-	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[%q],"budget":{"tokens":%d}}`, simPlanner, simOpener, 9_000+w.seed%2*400_000))
-	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":%s,"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, simOpener, budget)
+	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[{"tool":%q%s}],"budget":{"tokens":%d}}`, simPlanner, simOpener, w.artifact("Seen", "", clerkSink), 9_000+w.seed%2*400_000))
+	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":%s,"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}%s},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"%s}]}]%s}`,
+		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, w.artifact("a.Late", "", lateSinks), simOpener, w.artifact("More", "i", moreSink), budget)
 	w.registerAgent(simAgent, w.agentDefinition)
 	w.registerWriter()
 }

@@ -58,7 +58,8 @@ const (
 	otherRounds
 	otherResults
 	roundsWithoutBlobs
-	lastBug = roundsWithoutBlobs
+	loseObjects
+	lastBug = loseObjects
 )
 
 var bugs = map[bug]string{
@@ -99,6 +100,7 @@ var bugs = map[bug]string{
 	loseRounds:         "lose the record of a round on the way from the ledger",
 	otherResults:       "take another result than the one that stands for what was let go of",
 	roundsWithoutBlobs: "record a round whose blob is not stored",
+	loseObjects:        "send no objects",
 	otherRounds:        "follow another record of a round than the one that stands",
 	takeForApproved:    "take an amendment that waits for one that was approved",
 	askEarlier:         "take the entry of an earlier question for that of a later one",

@@ -452,6 +452,19 @@ func (s *simStore) PutNamed(_ context.Context, bucket, name string, data []byte)
 	return same, err
 }
 
+// Send publishes to a sink as often as it must: as kv does, but without an end.
+func (s *simStore) Send(_ context.Context, subject string, h nats.Header, body []byte) (kept bool, err error) {
+	if s.w.bug == loseObjects {
+		return true, nil
+	}
+	for {
+		if err := s.do("send to "+subject, func() { s.w.truths.sunk(subject, h, body) }); err == nil {
+			return true, nil
+		}
+		s.p.sleep(2*time.Millisecond + s.w.upTo(time.Second))
+	}
+}
+
 func (s *simStore) Blob(_ context.Context, h *outcome.Handle) (data []byte, err error) {
 	if tenant, _, _ := strings.Cut(h.Name, "/"); !subjects.OwnBlobs(h.Bucket, tenant) {
 		panic("a handle of " + h.Name + " names the bucket " + h.Bucket)

@@ -21,7 +21,7 @@ func TestSimulatedStreams(t *testing.T) {
 	}
 	for _, what := range []string{"a planner handed over steps", "a step began while its planner wrote", "an amendment of a planner was read", "steps were answered", "an amendment of an attempt that was over",
 		"steps were refused: permission", "steps were refused: already_finished", "an answer that another worker had begun to write", "a planner was told what has begun", "worker died while it wrote",
-		"an agent that streams compared with its script"} {
+		"an agent that streams compared with its script", "an object of a call that had begun"} {
 		require.NotZero(t, total[what], what)
 		t.Logf("%d %s", total[what], what)
 	}

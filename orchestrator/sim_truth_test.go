@@ -96,6 +96,7 @@ type truth struct {
 	inquiries  *inquiries // of its tools
 	rounds     simRounds  // of an agent, that people approve of
 	guardsAsk  simAsked
+	sunk       simSunk
 	document   []byte
 	outcome    []byte // that history was given
 
@@ -334,6 +335,7 @@ func (t *truths) stepRecorded(x *truth, a subjects.Attempt, e *kv.Entry) {
 	case r.Error == inquired:
 	case r.Error == nil:
 		x.succeeded[a.Step], x.final[a.Step] = true, true
+		x.returned(a, &r)
 		if x.agent {
 			t.tokensRecorded(x, a)
 		}
@@ -400,6 +402,7 @@ func (t *truths) historyWritten(e *kv.Entry) {
 	}
 	t.checkI1(x, &doc)
 	t.checkDead(x, &doc)
+	t.checkSunk(x, &doc)
 	t.history[id] = &past{gen: doc.Generation, doc: &doc}
 	if x.outcome = doc.Outcome.JSON(); doc.Stats.BytesReturned > wire.InlineLimit || len(x.outcome) > wire.InlineLimit {
 		x.outcome = doc.HeadWithOutcome() // what is too large for an event is not in it

@@ -97,6 +97,13 @@ func (t teller) finish(r *run, doc *outcome.Run) {
 	t.to.Tell(int64(steps)*observer.Event, func(o observe.Observer) { o.OnFinish(e) })
 }
 
+// sink tells of an object that went to a sink, or could not.
+func (t teller) sink(e *observe.Sink) {
+	if t.to != nil {
+		t.to.Tell(observer.Event, func(o observe.Observer) { o.OnSink(*e) })
+	}
+}
+
 // withoutValues returns a copy of a run's document that has nothing of plan, arguments and results, and so keeps none
 // of them in memory.
 func withoutValues(doc *outcome.Run) *outcome.Run {

@@ -67,6 +67,10 @@ const EachGuard = "each-guard"
 // not there.
 const BoundArguments = "bound-arguments"
 
+// Sinks is the need of a run with an agent of whose entries one sends what it captures to a sink, and of such an agent's entry:
+// who does not know of it would send nothing.
+const Sinks = "sinks"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -119,7 +123,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == Sinks || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -143,26 +147,43 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	if binds(members["tools"]) {
 		needs = append(needs, BoundArguments)
 	}
+	if sends(members["tools"]) {
+		needs = append(needs, Sinks)
+	}
 	return append(append(needs, ofGuards(members["guards"])...), Agents)
 }
 
-// binds reports whether one of some entries binds arguments, or has others selected, at any depth: a schema of such a member
-// needs it in vain.
+// binds reports whether one of some entries binds arguments, or has others selected.
 func binds(entries json.RawMessage) bool {
-	var list []json.RawMessage
-	if json.Unmarshal(entries, &list) == nil {
-		return slices.ContainsFunc(list, binds)
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(entries, &members) != nil {
+	return hasWithin(entries, func(members map[string]any) bool { return members["bind"] != nil || members["select"] != nil })
+}
+
+// sends reports whether one of some entries says where an object goes.
+func sends(entries json.RawMessage) bool {
+	return hasWithin(entries, func(members map[string]any) bool {
+		artifact, is := members["artifact"].(map[string]any)
+		return is && artifact["sink"] != nil
+	})
+}
+
+// hasWithin reports whether something holds of an object in a text, at any depth. A schema that has such members needs it in
+// vain.
+func hasWithin(text json.RawMessage, is func(members map[string]any) bool) bool {
+	var all any
+	if len(text) == 0 || json.Unmarshal(text, &all) != nil {
 		return false
 	}
-	for name, v := range members {
-		if (name == "bind" || name == "select") && len(v) > 0 && string(v) != "null" || binds(v) {
-			return true
+	var within func(v any) bool
+	within = func(v any) bool {
+		switch v := v.(type) {
+		case []any:
+			return slices.ContainsFunc(v, within)
+		case map[string]any:
+			return is(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), within)
 		}
+		return false
 	}
-	return false
+	return within(all)
 }
 
 // ofGuards returns what has to be known of guards that are tools, or ask a person.
@@ -218,7 +239,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

@@ -15,6 +15,8 @@ func (g *Grant) orchestrate(s Spec) {
 			g.request(One, subjects.BucketSubject(bucket, ">"))
 		}
 	}
+	// where others have made streams and the bucket
+	g.request(One, subjects.AllSinks, subjects.BucketSubject(subjects.SinksBucket, ">"))
 	for _, bucket := range s.allBuckets() {
 		g.request(One, subjects.BlobsSubjects(bucket)...)
 		g.request(One, subjects.DirectGet(subjects.BlobsStream(bucket), ">"))

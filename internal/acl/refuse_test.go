@@ -82,6 +82,7 @@ func about(r subjects.Run) (look, act []string) {
 		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadKey(r, 1, "a"))),
 		subjects.DirectGet("KV_dead", subjects.BucketSubject(subjects.DeadBucket, subjects.DeadStepFilter(r, "a"))),
 		subjects.DirectGet("KV_questions", subjects.BucketSubject(subjects.QuestionsBucket, subjects.QuestionKey(r, 1, "a"))),
+		subjects.DirectGet("KV_sinks", subjects.BucketSubject(subjects.SinksBucket, subjects.SinkKey(r, 1, "docs", "a"))),
 	}
 	act = []string{
 		subjects.Submit(r.Tenant, r.ID), subjects.API(r, subjects.VerbCancel),
@@ -111,7 +112,7 @@ func TestWhatARoleMustNotDoIsRefused(t *testing.T) {
 	}
 	hear := []string{
 		">", "_INBOX.>", "_INBOX.orchestrator.>", "_R_.>", "$KV.>", "$JS.>", "step.>", "plan.>", "event.>", "notify.>", "cancel.>", "api.>", "stream.>",
-		subjects.AllBeats, "beat.>", "beat.worker-search.*", "event.other.*.*", "notify.other.*.*", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
+		subjects.AllBeats, "beat.>", "beat.worker-search.*", "event.other.*.*", "notify.other.*.*", "sink.>", "sink.other.>", "cancel.fetch.>", "plan.submit.acme.*", "$SYS.>",
 	}
 	for name, of := range map[string]shape{"accounts": {}, "one account": {oneAccount: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,9 @@ func (g *Grant) look(s Spec) {
 		subjects.TenantAPIFilter(s.Tenant, subjects.VerbGet), subjects.PingSubject, tenantOverrides(s.Tenant))
 	g.request(One, subjects.QueuesSubject)
 	g.request(Many, subjects.DemandSubject)
+	g.request(One, subjects.DirectGet(subjects.BucketStream(subjects.SinksBucket), subjects.TenantSinksKeys(s.Tenant)))
 	g.listen(subjects.TenantEventFilter(s.Tenant), subjects.TenantNotifyFilter(s.Tenant))
+	g.listen(subjects.TenantSinksFilter(s.Tenant))
 }
 
 // hearBeats is hearing which workers live. It is for those in the streams' account alone: what a worker publishes comes

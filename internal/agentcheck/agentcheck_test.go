@@ -141,13 +141,25 @@ func quoted(s string) string {
 	return string(append(b, '"'))
 }
 
-// TestSinksAreWarnedOf: objects are sent nowhere yet, and who applies an agent is told.
-func TestSinksAreWarnedOf(t *testing.T) {
+// TestSinksLeadNowhereElse: whatever a sink is called, it lies below the tenant of the run, or who applies the agent is told where it
+// stands and what to write.
+func TestSinksLeadNowhereElse(t *testing.T) {
 	t.Parallel()
-	a, r := agent.Parse([]byte(`{"name":"a","agent":{"planner":{"tool":"model"},"tools":["look",{"tool":"find","artifact":{"type":"Note","sink":{"subject":"notes"}}},{"tool":"keep","artifact":{"type":"Note"}}]}}`), nil)
-	require.NotNil(t, a, "%v", r.Problems)
-	warnings := agentcheck.Unsent(a)
-	require.Len(t, warnings, 1)
-	require.Equal(t, "/agent/tools/1/artifact/sink", warnings[0].Path)
-	require.NotEmpty(t, warnings[0].Hint)
+	sinks := func(raw string) []fault.Problem {
+		a, r := agent.Parse([]byte(`{"name":"a","agent":{"planner":{"tool":"model"},"tools":["look",{"unfold":"f","description":"F.","tools":[{"tool":"find","artifact":{"type":"Note","sink":`+raw+`}}]}]}}`), nil)
+		require.NotNil(t, a, "%v", r.Problems)
+		return agentcheck.Sinks(a)
+	}
+	for _, good := range []string{`null`, `{"subject":"notes"}`, `[{"subject":"a.b"},{"bucket":"docs"}]`} {
+		require.Empty(t, sinks(good), good)
+	}
+	for _, bad := range []string{
+		`{"subject":"a.>"}`, `{"subject":"*"}`, `{"subject":"$KV.tools.x"}`, `{"subject":".."}`, `{"subject":"a b"}`, `{"subject":"a\r\nPUB x"}`, `{"bucket":"a.b"}`, `{"bucket":"*"}`,
+		`[{"subject":"a"},{"subject":"a"}]`, `[{"bucket":"1"},{"bucket":"2"},{"bucket":"3"},{"bucket":"4"},{"bucket":"5"},{"bucket":"6"},{"bucket":"7"},{"bucket":"8"},{"bucket":"9"}]`,
+	} {
+		problems := sinks(bad)
+		require.Len(t, problems, 1, bad)
+		require.Equal(t, "/agent/tools/1/tools/0/artifact/sink", problems[0].Path)
+		require.NotEmpty(t, problems[0].Hint)
+	}
 }

@@ -108,9 +108,12 @@ func Against(tools Tools) func(*tool.Definition) plan.Report {
 			return plan.Report{Problems: []fault.Problem{{Code: fault.InvalidTool, Message: err.Error()}}}
 		}
 		c := &groupless{Tools: tools}
-		_, r := agent.Parse(body, c)
+		a, r := agent.Parse(body, c)
 		if c.asked {
-			_, r = agent.Parse(body, nil)
+			a, r = agent.Parse(body, nil)
+		}
+		if a != nil {
+			r.Problems = append(r.Problems, Sinks(a)...)
 		}
 		return r
 	}

@@ -46,18 +46,12 @@ func Texts(d *tool.Definition) (problems, warnings []fault.Problem) {
 	return problems, warnings
 }
 
-// Unsent warns of what the definition of an agent asks for and no owner does yet: nothing that its calls come to depends on
-// it.
-func Unsent(a *agent.Definition) (warnings []fault.Problem) {
+// Sinks are what is wrong with the sinks that an agent's entries name.
+func Sinks(a *agent.Definition) (problems []fault.Problem) {
 	for _, e := range a.Entries() {
-		if len(e.Sinks()) > 0 {
-			warnings = append(warnings, fault.Problem{
-				Code: fault.InvalidTool, Path: e.At + "/artifact/sink", Message: "objects are sent nowhere yet: they are on the blackboard alone",
-				Hint: "have a tool send them that the planner calls, or a step behind the agent",
-			})
-		}
+		problems = append(problems, e.BadSinks()...)
 	}
-	return warnings
+	return problems
 }
 
 // input is what is known of an agent's input.

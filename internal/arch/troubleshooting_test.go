@@ -46,16 +46,23 @@ func faultCodes(s source) (codes []string) {
 	return codes
 }
 
-// doctorChecks returns the names of the checks in a file: what stands before a method of the doctor's in a table.
+// doctorChecks returns the names of the checks in a file: what stands before a method of the doctor's, or a function, in
+// a table.
 func doctorChecks(s source) (names []string) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		pair, ok := n.(*ast.CompositeLit)
 		if !ok || len(pair.Elts) != 2 {
 			return true
 		}
-		if look, ok := pair.Elts[1].(*ast.SelectorExpr); ok && text(pair.Elts[0]) != "" {
-			if d, ok := look.X.(*ast.Ident); ok && d.Name == "d" {
-				names = append(names, text(pair.Elts[0]))
+		name := text(pair.Elts[0])
+		switch look := pair.Elts[1].(type) {
+		case *ast.SelectorExpr:
+			if d, ok := look.X.(*ast.Ident); ok && d.Name == "d" && name != "" {
+				names = append(names, name)
+			}
+		case *ast.FuncLit:
+			if name != "" {
+				names = append(names, name)
 			}
 		}
 		return true

@@ -176,7 +176,7 @@ func checkAgent(raw []byte) plan.Report {
 	}
 	a, r := agent.Parse(raw, nil)
 	if a != nil {
-		r.Warnings = append(r.Warnings, agentcheck.Unsent(a)...)
+		r.Problems = append(r.Problems, agentcheck.Sinks(a)...)
 	}
 	return r
 }

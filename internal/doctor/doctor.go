@@ -62,7 +62,7 @@ func Examine(ctx context.Context, nc *nats.Conn, o Options) (*Report, error) {
 			{"orphan-records", d.orphanRecords}, {"orchestrator", d.orchestrators}, {"demand", d.demand}, {"worker", d.workers},
 			{"alive", d.alive},
 			{"run", d.staleRuns}, {"redelivery", d.redeliveries}, {"room", d.room}, {"clock", d.clocks},
-			{"dead-letters", d.deadLetters}, {"secrets", d.secrets},
+			{"dead-letters", d.deadLetters}, {"sinks", func(ctx context.Context) error { return lookAtSinks(ctx, d) }}, {"secrets", d.secrets},
 			{"blobs", d.blobs},
 		}...)
 	}

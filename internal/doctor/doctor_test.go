@@ -118,7 +118,7 @@ func TestAHealthyAccount(t *testing.T) {
 		require.NotEmpty(t, f.Found, f.Check)
 		seen[f.Check] = true
 	}
-	require.Len(t, seen, 26, "every check says something")
+	require.Len(t, seen, 27, "every check says something")
 	before := streams(t, p.js)
 	p.examine(doctor.Options{Mend: true})
 	require.Equal(t, before, streams(t, p.js), "there was nothing to mend")

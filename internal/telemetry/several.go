@@ -40,3 +40,9 @@ func (all several) OnFinish(e observe.Finish) {
 		o.OnFinish(e)
 	}
 }
+
+func (all several) OnSink(e observe.Sink) {
+	for _, o := range all {
+		o.OnSink(e)
+	}
+}

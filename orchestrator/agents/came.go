@@ -16,6 +16,7 @@ type outcome struct {
 	since uint64 // the record that made it ready
 	seq   uint64
 	again bool
+	token string // of the call, where that is known
 	below *Below // the agent that it was, whose objects count; nil for none
 	agent.Outcome
 }
@@ -107,7 +108,7 @@ func settledBy(l *Loop, round int, x *reading, c *came) {
 			continue
 		}
 		if e := l.entry(round, x, i); e != nil && e.Kind != agent.KindTool {
-			c.add(outcome{i, 0, 0, false, nil, agent.Outcome{
+			c.add(outcome{i, 0, 0, false, "", nil, agent.Outcome{
 				Entry: x.answer.Calls[i].Entry, Failed: s.Error != nil, Arguments: x.answer.Calls[i].Arguments, Result: s.Result,
 			}})
 		}
@@ -131,7 +132,7 @@ func takenOf(l *Loop, round int, x *reading, from int) (all []outcome) {
 		if c.Err != nil && l.Definition.NotMade(c.Err) {
 			continue
 		}
-		o := outcome{i, c.Since, c.Seq, c.Again, belowOf(l, round, c), agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
+		o := outcome{i, c.Since, c.Seq, c.Again, c.Token, belowOf(l, round, c), agent.Outcome{Entry: x.answer.Calls[i].Entry, Failed: c.Err != nil, Arguments: c.Arguments, Result: c.Value, Type: c.Type}}
 		all = append(all, o)
 	}
 	slices.SortStableFunc(all, func(a, b outcome) int { return cmp.Compare(a.seq, b.seq) })

@@ -219,12 +219,14 @@ type Needs struct {
 	Bounds, Tells bool
 	// Captures says that the objects of agents below are its own, too.
 	Captures bool
+	// Sends says that objects of its calls go to sinks.
+	Sends bool
 }
 
 // NeedsOf returns those of a definition.
 func NeedsOf(d *agent.Definition) *Needs {
 	b := d.Budget
-	n := &Needs{Bounds: b.Steps != 0 || b.Tokens != 0 || b.CostUSD != 0, Captures: d.CaptureNested}
+	n := &Needs{Bounds: b.Steps != 0 || b.Tokens != 0 || b.CostUSD != 0, Captures: d.CaptureNested, Sends: agent.Sends(d)}
 	for _, e := range d.Entries() {
 		n.Tells = n.Tells || e.Kind == agent.KindBuiltIn && strings.HasPrefix(e.Name, "process_")
 	}

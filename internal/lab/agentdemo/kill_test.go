@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
@@ -96,6 +97,8 @@ func TestAgentsSurviveKillsInEachPhaseOfARound(t *testing.T) {
 		{"the planner's call", dispatched("planner"), []int{1, 2}},
 		{"the round's record", ".round.", []int{1, 2, 4}},
 		{"a call", dispatched("look"), []int{1, 2, 4}},
+		{"an object on its way to a stream", subjects.SinkSubject(subjects.DefaultTenant, "kept"), []int{1, 2, 4}},
+		{"an object on its way to the bucket", subjects.BucketSubject(subjects.SinksBucket, subjects.DefaultTenant+".looks."), []int{1, 4}},
 		{"the history", subjects.BucketSubject(subjects.HistoryBucket, subjects.DefaultTenant+"."+killed), []int{1}},
 	} {
 		for _, n := range p.nths {
@@ -117,6 +120,18 @@ func TestAgentsSurviveKillsInEachPhaseOfARound(t *testing.T) {
 	}
 }
 
+// sinks makes a stream and the bucket that objects go to.
+func sinks(ctx context.Context, t *testing.T, nc *nats.Conn) (jetstream.Stream, jetstream.KeyValue) {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	kept, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "KEPT", Subjects: []string{subjects.SinkSubject(subjects.DefaultTenant, "kept")}})
+	require.NoError(t, err)
+	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: subjects.SinksBucket})
+	require.NoError(t, err)
+	return kept, bucket
+}
+
 func survives(t *testing.T, p *chaos.Point) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -128,10 +143,11 @@ func survives(t *testing.T, p *chaos.Point) {
 	nc := natstest.Connect(t, srv)
 	x := &counted{looked: map[int]int{}}
 	x.host(t, nc)
+	kept, bucket := sinks(ctx, t, nc)
 	c, err := client.New(ctx, nc, client.Config{})
 	require.NoError(t, err)
 	defer c.Close()
-	_, err = c.ApplyTemplate(ctx, []byte(`{"name":"looker","agent":{"planner":{"tool":"planner","mode":"plan"},"tools":["look"]}}`))
+	_, err = c.ApplyTemplate(ctx, []byte(`{"name":"looker","agent":{"planner":{"tool":"planner","mode":"plan"},"tools":[{"tool":"look","artifact":{"type":"Look","path":"n","sink":[{"subject":"kept"},{"bucket":"looks"}]}}]}}`))
 	require.NoError(t, err)
 	r, err := client.AgentOf(c, "looker").Submit(ctx, nil, client.SubmitOptions{Run: killed})
 	require.NoError(t, err)
@@ -148,6 +164,12 @@ func survives(t *testing.T, p *chaos.Point) {
 	require.Equal(t, outcome.Succeeded, out.Status, "%s", out.JSON())
 	got, _ := out.Results.Get(client.AgentStep)
 	require.JSONEq(t, `{"sum":[10,200]}`, string(got))
+	info, err := kept.Info(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, info.State.Msgs, "each object lies in the stream once")
+	keys, err := bucket.Keys(ctx)
+	require.NoError(t, err)
+	require.Len(t, keys, 3)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	require.Equal(t, []int{0, 1, 2, 3}, x.rounds, "a planner was asked again whose answer stood")

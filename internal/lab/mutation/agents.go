@@ -711,4 +711,40 @@ var ofAgents = []mutant{
 		"history-unreadable", "a document is stored that nobody can read",
 		"kv/archive.go", "	if !json.Valid(body) { //", "	if body == nil { //", "./kv", "AFinishedRunIsKeptOnce",
 	},
+	{
+		"sink-not-before-the-end", "a run is over before its objects are sent",
+		"orchestrator/lifecycle_finish.go", "		send(ctx) // likewise", "		_ = send // likewise", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"sink-at-the-end-alone", "an object is sent when the run is over, and not when it is one",
+		"orchestrator/driver.go", "			dr.sinks.settled(r, c)\n", "", "./orchestrator", "ObjectsAreSentByTheNextOwner",
+	},
+	{
+		"sink-one-id", "all objects of a run go under one message id",
+		"subjects/sinks.go", ".text(\"/\", step, \"/=sink.\").int(n)", ".text(\"/\", \"/=sink.\").int(n)", "./orchestrator ./subjects", "ObjectsGoToSinks|SinksStay",
+	},
+	{
+		"sink-anywhere", "a sink may have any name",
+		"subjects/sinks.go", "		if !word(w, MaxSink) {\n", "		if w == \"\" {\n", "./subjects ./internal/agentcheck", "Sinks",
+	},
+	{
+		"sink-refused-again", "what was removed from the bucket comes back with the next owner",
+		"kv/sinks.go", "		h[headerExpect] = expectNone\n", "		_ = expectNone\n", "./orchestrator", "ObjectsAreSentByTheNextOwner",
+	},
+	{
+		"sink-taken-over", "a retry sends what it took over",
+		"orchestrator/agents/sent.go", "			if o.again || o.token == \"\" {", "			if o.token == \"\" {", "./orchestrator", "ARetrySendsWhatItMade",
+	},
+	{
+		"sink-unfit", "what a condition of the entry does not hold for goes to its sinks",
+		"agent/artifact.go", "	if a, is := e.made(o.Result); is {\n		for n", "	if a, is := e.made(o.Result); is || e.artifact != nil {\n		for n", "./orchestrator", "ObjectsGoToSinks",
+	},
+	{
+		"sink-before-the-round", "an object of a call that began while its planner wrote is sent before the record of its round stands",
+		"orchestrator/agents/sent.go", "		if l.Rounds[n].Record == nil {", "		if l.Rounds[n] == nil {", "./orchestrator", "ObjectsOfStreamedCalls",
+	},
+	{
+		"sink-need", "an orchestrator that sends nothing goes on with a run whose objects go to sinks",
+		"wire/needs.go", "		needs = append(needs, Sinks)\n", "", "./wire", "NeedOfSinks",
+	},
 }

@@ -12,6 +12,7 @@ package metrics
 import (
 	"net/http"
 	"runtime"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -42,11 +43,15 @@ type Metrics struct {
 	registry *prometheus.Registry
 	runs     *runs
 	steps    *steps
+	sinks    *prometheus.CounterVec
 }
 
 // New makes the metrics of a process.
 func New(o Options) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), runs: newRuns(o.Tenants), steps: newSteps(o.Tenants)}
+	m.sinks = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: namespace, Name: "sink_objects_total", Help: "Objects of agents that went to a sink, or are given up; code is empty for those that went.",
+	}, []string{"sink", "kept", "code"})
 	m.Add(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -56,6 +61,7 @@ func New(o Options) *Metrics {
 	)
 	m.Add(m.runs.all()...)
 	m.Add(m.steps.all()...)
+	m.Add(m.sinks)
 	return m
 }
 
@@ -82,3 +88,12 @@ func (m *Metrics) OnExecute(e observe.Execute) { m.steps.execute(&e) }
 
 // OnRecord counts an attempt that is decided.
 func (m *Metrics) OnRecord(e observe.Record) { m.steps.record(&e) }
+
+// OnSink counts an object that went to a sink, or is given up.
+func (m *Metrics) OnSink(e observe.Sink) {
+	sink := "subject"
+	if e.Bucket {
+		sink = "bucket"
+	}
+	m.sinks.WithLabelValues(sink, strconv.FormatBool(e.Kept), code(e.Err)).Inc()
+}

@@ -58,6 +58,8 @@ func events(m *metrics.Metrics) {
 		Attempt: attempt("weather", 1), Ready: t0, Started: t0.Add(20 * time.Millisecond), Ended: t0.Add(520 * time.Millisecond),
 	}
 	m.OnRecord(ran)
+	m.OnSink(observe.Sink{Subject: "sink.acme.found", Kept: true})
+	m.OnSink(observe.Sink{Bucket: true, Err: fault.New(fault.NotFound, "x")})
 	again := ran
 	again.Err, again.Again = fault.New(fault.ToolFailed, "x"), true
 	m.OnRecord(again)

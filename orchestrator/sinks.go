@@ -1,0 +1,170 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/stepjet/stepjet/agent"
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/machine"
+	"github.com/stepjet/stepjet/observe"
+	"github.com/stepjet/stepjet/orchestrator/agents"
+	"github.com/stepjet/stepjet/subjects"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// sinks sends what calls of agents have returned to where the agents' definitions say, beside their blackboards: each object as
+// soon as it is one, for who waits for it, and all that is not known to be sent before the run is over. What is sent, and
+// under which message id or key, follows from the records. So nothing is kept of it: whoever takes a run over sends all of it
+// again, and a stream or a bucket that has it takes it once.
+//
+// A sink never fails a run. What one can't take is told in the log and to observers, and is on the blackboard all the same.
+type sinks struct {
+	*env
+	values  *values
+	memory  *memory
+	agentry *agentry
+}
+
+// sinkPatience is how long the end of a run waits for sinks that don't answer, all together; soonPatience is how long what goes on
+// tries, before it leaves them to that.
+const (
+	sinkPatience = 10 * time.Second
+	soonPatience = 2 * time.Second
+)
+
+// settled sends what a call has returned, with all else of its agent that was not sent yet.
+func (s *sinks) settled(r *run, c machine.Call) {
+	if r.agents == nil || r.machine == nil {
+		return
+	}
+	if of, _, own, inRound := machine.RoundAround(r.machine, c); inRound && !own && toSinks(r, of) {
+		s.soon(r, of)
+	}
+}
+
+// soon sends what an agent has made in rounds that are not past. One at a time does: it is told of what comes meanwhile.
+func (s *sinks) soon(r *run, of machine.Call) {
+	its, name := r.agents, r.token(of)
+	if _, under := its.sending[name]; under {
+		its.sending.put(name, true)
+		return
+	}
+	its.sending.put(name, false)
+	x, send := s.agentry.look(r, of, machine.RoundCount(r.machine, of)-1, false), s.sender(r, false)
+	s.memory.reserve(x.size, func(ctx context.Context) {
+		if l, err := x.read(ctx, s.values); err == nil { // else the end of the run makes sure
+			ctx, cancel := context.WithTimeout(ctx, soonPatience)
+			send(ctx, name, l)
+			cancel()
+		}
+		s.post(func() {
+			x.found(its)
+			more := its.sending[name]
+			if its.sending.drop(name); more && r.phase == running && r.agents == its {
+				s.soon(r, of)
+			}
+		})
+	})
+}
+
+// unsent returns what sends all that agents of a run that is over have made and is not known to be sent, beside the loop, and
+// how many bytes that reads.
+func (s *sinks) unsent(r *run) (do func(context.Context), size int64) {
+	if r.agents == nil || r.start == nil || !slices.Contains(r.start.Needs, wire.Sinks) {
+		return func(context.Context) {}, 0
+	}
+	all := s.agentry.loops(r, agent.Sends)
+	for _, x := range all {
+		size += x.size
+	}
+	id, send := r.id, s.sender(r, true)
+	return func(ctx context.Context) {
+		within, cancel := context.WithTimeout(ctx, sinkPatience)
+		defer cancel()
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if l, err := all[name].read(ctx, s.values); err == nil {
+				send(within, name, l)
+			} else if ctx.Err() == nil {
+				s.log.Error("what an agent has made can't be read, and goes to none of its sinks", "tenant", id.Tenant, "run", id.Plain(), "agent", name, "error", err)
+			}
+		}
+	}, size
+}
+
+// sender returns what sends the objects of an agent's loop that are not known to be sent, one after the other. Before the last
+// time it leaves them where a sink does not answer.
+func (s *sinks) sender(r *run, last bool) func(ctx context.Context, name string, l *agents.Loop) {
+	if r.agents.sent == nil {
+		r.agents.sent = &sentObjects{ids: map[string]bool{}}
+	}
+	known, id, generation, bucket := r.agents.sent, r.id, r.generation, r.bucket()
+	of := observedRun(id, generation, r.trace)
+	return func(ctx context.Context, name string, l *agents.Loop) {
+		for _, o := range agents.SentBy(l) {
+			for _, n := range slices.Sorted(maps.Keys(o.To)) {
+				x := sinking{id: id, generation: generation, bucket: bucket, n: n, to: o.To[n], body: wire.Sunk{
+					Run: id.Plain(), Tenant: id.Tenant, Generation: generation, Agent: name, Step: o.Step, Tool: o.Tool, Type: o.Type, Value: o.Value,
+				}}
+				if known.has(x.message()) {
+					continue
+				}
+				kept, err := s.send(ctx, &x)
+				if err != nil && (s.ctx.Err() != nil || !last && fault.As(err).Retryable) {
+					return // whoever comes next sends it
+				}
+				if !known.add(x.message()) {
+					continue
+				}
+				told := observe.Sink{Run: of, Step: o.Step, Tool: o.Tool, Subject: x.subject(), Bucket: x.to.Bucket != "", Kept: kept}
+				if err != nil {
+					told.Err = fault.As(err)
+				}
+				s.tell.sink(&told)
+				if err != nil {
+					s.log.Error("an object of an agent could not be sent to a sink: it is on the blackboard alone", "tenant", id.Tenant, "run", id.Plain(), "step", o.Step, "subject", x.subject(), "error", err)
+				}
+			}
+		}
+	}
+}
+
+// sinking is an object on its way to a sink.
+type sinking struct {
+	id         subjects.Run
+	generation uint64
+	bucket     string // of the run's large values
+	n          int    // which of the entry's sinks it is
+	to         agent.Sink
+	body       wire.Sunk
+}
+
+// message is the message id under which it goes, whoever sends it.
+func (x *sinking) message() string {
+	return subjects.SinkID(x.id, x.generation, x.body.Step, x.n)
+}
+
+func (x *sinking) subject() string {
+	if x.to.Bucket != "" {
+		return subjects.BucketSubject(subjects.SinksBucket, subjects.SinkKey(x.id, x.generation, x.to.Bucket, x.body.Step))
+	}
+	return subjects.SinkSubject(x.id.Tenant, x.to.Subject)
+}
+
+// send sends an object. A large one lies in a blob that goes by its bytes, stored before.
+func (s *sinks) send(ctx context.Context, x *sinking) (kept bool, err error) {
+	if len(x.body.Value) > wire.InlineLimit {
+		sum := sha256.Sum256(x.body.Value)
+		blob, err := s.store.PutOnce(ctx, x.bucket, subjects.RunBlobName(x.id, x.generation, "object", hex.EncodeToString(sum[:])), x.body.Value)
+		if err != nil {
+			return false, err
+		}
+		x.body.Value, x.body.Blob = nil, blob
+	}
+	h, body := x.body.Message(x.message())
+	return s.store.Send(ctx, x.subject(), h, body)
+}

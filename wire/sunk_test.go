@@ -1,0 +1,57 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/internal/lab/wiretest"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/wire"
+)
+
+// TestSunkForm: an object that goes to a sink, and one that is too large to.
+func TestSunkForm(t *testing.T) {
+	t.Parallel()
+	s := wire.Sunk{Run: "order-42", Tenant: "acme", Generation: 7, Agent: "trip", Step: "trip/=0/find=1", Tool: "search", Type: "a.Note", Value: json.RawMessage(`{"n":1.50}`)}
+	for name, s := range map[string]wire.Sunk{
+		"sunk":       s,
+		"sunk_large": {Run: s.Run, Tenant: s.Tenant, Generation: 7, Agent: s.Agent, Step: s.Step, Tool: s.Tool, Type: s.Type, Blob: &outcome.Handle{Name: "acme/order-42/7/=object/x", Size: 300000, SHA256: "ab"}},
+	} {
+		h, body := s.Message("acme/order-42/7/trip/=0/find=1/=sink.0")
+		golden(t, name, h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
+			read, err := wire.ParseSunk(m.Data)
+			require.NoError(t, err)
+			var again nats.Msg
+			again.Header, again.Data = read.Message(m.Header.Get("Nats-Msg-Id"))
+			return again
+		})
+	}
+	for _, bad := range []string{"", "[]", `{"step":"a"}`, `{"value":1}`} {
+		_, err := wire.ParseSunk([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}
+
+// TestNeedOfSinks: an agent one of whose entries names a sink needs it, however deep the entry stands.
+func TestNeedOfSinks(t *testing.T) {
+	t.Parallel()
+	for entries, needed := range map[string]bool{
+		`["a",{"tool":"b","artifact":{"type":"T"}}]`:                                   false,
+		`[{"tool":"b","artifact":{"type":"T","sink":null}}]`:                           false,
+		`[{"tool":"b","artifact":{"type":"T","sink":{"subject":"x"}}}]`:                true,
+		`[{"unfold":"f","tools":[{"tool":"b","artifact":{"sink":{"bucket":"x"}}}]}]`:   true,
+		`[{"unfold":"f","by":{"k":{"v":[{"tool":"b","artifact":{"sink":[{}]}}]}}}]`:    true,
+		`[{"chain":"T","tools":[{"tool":"b","artifact":{"sink":[{"subject":"x"}]}}]}]`: true,
+	} {
+		needs := wire.NeedsOfAgent(json.RawMessage(`{"tools":` + entries + `}`))
+		if needed {
+			require.Contains(t, needs, wire.Sinks, entries)
+		} else {
+			require.NotContains(t, needs, wire.Sinks, entries)
+		}
+	}
+	require.True(t, wire.OfAgents(wire.Sinks))
+}
