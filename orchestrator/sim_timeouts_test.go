@@ -95,11 +95,13 @@ func (x *truth) allowances(token string) (all []allowance) {
 }
 
 // roomFor returns the last moment in which there was no room for a call: so many others had been sent and were not decided as
-// may be ready at once in a plan that it stands in.
+// may be ready at once in a plan that it stands in. Once it is decided itself it waits for none; what an owner sends of it that
+// has not heard of that yet comes late.
 func (x *truth) roomFor(token string) (from time.Time) {
 	if len(x.inquiries.count) > 0 { // what waits for a person takes no room
 		return from
 	}
+	own := x.times.over[token]
 	full := func(p *plan.Plan, within string) {
 		if p.Concurrency == 0 {
 			return
@@ -112,7 +114,7 @@ func (x *truth) roomFor(token string) (from time.Time) {
 					others++
 				}
 			}
-			if one != token && others >= p.Concurrency {
+			if waited := own.IsZero() || end.Before(own); waited && one != token && others >= p.Concurrency {
 				from = later(from, end)
 			}
 		}
