@@ -66,6 +66,43 @@ func TestWhatIsSaidToAnAgent(t *testing.T) {
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
 }
 
+// TestAWordDropsWhatTheLoopWouldHaveComeTo: whatever would have ended it, an output that stands alone, a direct result or a
+// text, is in the next request, beside what was said.
+func TestAWordDropsWhatTheLoopWouldHaveComeTo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ entries, answer, dropped string }{
+		"an output alone": {`["echo"]`, `{"output":{"n":1}}`, `{"n":1}`},
+		"beside calls":    {`["echo"]`, `{"steps":[{"id":"e","tool":"echo","arguments":{"n":2}}],"output":"$ref:e"}`, `"$ref:e"`},
+		"a direct result": {`[{"tool":"echo","direct":true}]`, `{"steps":[{"id":"e","tool":"echo","arguments":{"n":3}}]}`, `{"n":3}`},
+		"a text":          {`["echo"]`, `"Done."`, `"Done."`},
+		"nothing":         {`["echo"]`, `{"steps":[]}`, ``},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t)
+			x := s.plays("planner", c.answer, `{"output":"over"}`)
+			asked, goOn := make(chan int), make(chan struct{})
+			x.before = func(round int) { asked <- round; <-goOn }
+			s.agent("short", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":`+c.entries+`}`)
+			r := s.submit(`{"steps":[{"id":"agent","tool":"short"}]}`, "ends")
+			require.Equal(t, 0, <-asked)
+			_, err := client.Say(ctx(t), s.client, "ends", client.Word{Text: "Wait."})
+			require.NoError(t, err)
+			goOn <- struct{}{}
+			require.Equal(t, 1, <-asked)
+			goOn <- struct{}{}
+			o := s.wait(r)
+			require.JSONEq(t, `"over"`, result(t, o, "agent"), "%s", o.JSON())
+			require.Contains(t, string(x.asked[1]["messages"]), "Wait.")
+			if c.dropped == "" {
+				require.Empty(t, x.asked[1]["dropped_output"])
+				return
+			}
+			require.JSONEq(t, c.dropped, string(x.asked[1]["dropped_output"]))
+		})
+	}
+}
+
 // TestWordsRaceWithTheEnd: what is said while a loop ends is told once, or refused.
 func TestWordsRaceWithTheEnd(t *testing.T) {
 	t.Parallel()

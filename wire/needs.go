@@ -214,7 +214,8 @@ const Replan = "replan"
 const AgentOrder = "agent-order"
 
 // AgentEnds is the need of a plan that can reach an agent: to who does not know of it, the error of one that has used up its
-// budget, or that the run has no room for, says nothing of its rounds, and what hangs upon it would come to something else.
+// budget, or that the run has no room for, says nothing of its rounds, and what hangs upon it would come to something else; and he would ask planners without what their
+// loops would have come to before something was said.
 const AgentEnds = "agent-ends"
 
 // Permissions is the need of a run that was submitted with permissions: who does not know of them would let it call every

@@ -238,7 +238,9 @@ func (a *Asked) Keep(keep func(request.Part) (same bool, err error)) (same bool,
 	return true, nil
 }
 
-// dropped returns the output of a round's answer that did not count; nothing where there was none.
+// dropped returns what a round that another follows would have come to, as it was written; nothing where it put forward none. A
+// run that does not need wire.AgentEnds tells of an output beside calls alone, and not of what ended the loop until something
+// was said.
 func (l *Loop) dropped(round int) request.Value {
 	switch {
 	case round < 0:
@@ -248,10 +250,30 @@ func (l *Loop) dropped(round int) request.Value {
 	}
 	x, err := l.answer(round)
 	r := l.Rounds[round]
-	if err != nil || x.answer == nil || r.Record == nil || r.Record.Fragment == nil && r.Refused == nil {
+	switch {
+	case err != nil || x.answer == nil || r.Record == nil:
 		return request.Value{}
+	case !l.Ends && r.Record.Fragment == nil && r.Refused == nil, l.Ends && len(r.Record.Problems) > 0 && r.Refused == nil:
+		return request.Value{}
+	case len(x.answer.Output) > 0 || !l.Ends:
+		return request.Whole(x.answer.Output)
+	case r.Record.End != "":
+		return request.Whole(r.Record.Output)
 	}
-	return request.Whole(x.answer.Output)
+	return request.Whole(returnedDirectly(r))
+}
+
+// returnedDirectly returns the result of a direct call of a round with which the loop would have been over; nil for none, and
+// for one that lies apart for its size.
+func returnedDirectly(r *Round) json.RawMessage {
+	for _, id := range r.Record.Direct {
+		for i := range r.Calls {
+			if c := &r.Calls[i]; c.Single && c.Path == id && c.Seq > 0 && c.Err == nil {
+				return c.Value
+			}
+		}
+	}
+	return nil
 }
 
 // rendered is a round that is over, as requests tell of it.

@@ -42,6 +42,8 @@ type Loop struct {
 	// Bound says that calls are the same which were sent the same, what is bound included, and that one fails to which is bound
 	// what is not there.
 	Bound bool
+	// Ends says that a request tells of all that its loop would have come to with the round before.
+	Ends bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
 	Share agent.Budget
 	// Above returns what is on the blackboard of the agent that calls it, as of the record that began it; nil for nothing.

@@ -215,6 +215,10 @@ var ofAgents = []mutant{
 		"machine/consider.go", "x.sc.round > 0 && x.sc.token != a.Scope {", "false {", "./orchestrator", "WhatARoundIsNotAmendedWith",
 	},
 	{
+		"word-drops-nothing", "a planner that is asked again because something was said is not told what its loop would have come to",
+		"orchestrator/agents/ask.go", "	case !l.Ends && r.Record.Fragment == nil && r.Refused == nil,", "	case r.Record.Fragment == nil && r.Refused == nil,", "./orchestrator", "AWordDrops",
+	},
+	{
 		"agent-amend-times", "what a loop or a list makes that is added to a round costs one step of the budget",
 		"orchestrator/agents/reading.go", "y.extra += y.times(from + i)", "y.extra += y.times(from+i) * 0 + 1", "./orchestrator", "WhatARoundIsNotAmendedWith",
 	},
