@@ -41,7 +41,7 @@ func TestAccessOfARole(t *testing.T) {
 		Listens    []string
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &grant))
-	require.Equal(t, "viewer-default viewer _INBOX.viewer-default event.default.*.* notify.default.*.*",
+	require.Equal(t, "viewer-default viewer _INBOX.viewer-default event.default.*.* notify.default.*.* sink.default.>",
 		strings.Join(append([]string{grant.User, grant.Role, grant.Inbox}, grant.Listens...), " "))
 }
 
