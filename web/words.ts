@@ -1,6 +1,6 @@
 // What was said to an agent, and which answers of its planner were refused, round by round.
 import type { Detail, Refused, Said } from "./api";
-import { h, type Child } from "./dom";
+import { effect, h, signal, type Child } from "./dom";
 import { count, indent, problem } from "./format";
 import { over } from "./model";
 import type { Shared } from "./run";
@@ -16,12 +16,19 @@ export function words(m: Shared, d: Detail): Child {
   ]));
 }
 
-// heading names a round, which leads to its planner, and says where nobody was told there.
+// heading names a round, which leads to its planner, and says where nobody was told there. It follows the run: what was read of the
+// agent may be of a moment of which the page has not heard yet.
 function heading(m: Shared, d: Detail, round: number | undefined): Child {
   if (round === undefined) return over(d.status) ? "No round was told of it" : "Not told yet: the next round will be";
-  const planner = `${d.id}/=${round}/=plan`, model = m.model.peek()!, i = model.rows.get(planner), name = `Round ${round}`;
-  const unasked = i === undefined ? over(d.status) : over(model.status(i)) && model.status(i) !== "succeeded" && !model.sheet.steps.attempts[i];
-  return [i === undefined ? name : h("button", { class: "link", onclick: () => m.choose(planner) }, name), unasked && ", whose planner was not asked"];
+  const planner = `${d.id}/=${round}/=plan`, name = `Round ${round}`, there = signal(false);
+  const row = (step: string) => (m.changed(), m.model()?.rows.get(step));
+  effect(() => there.set(row(planner) !== undefined));
+  const unasked = () => {
+    const model = m.model()!, i = row(planner), agent = row(d.id);
+    if (i === undefined) return agent !== undefined && over(model.status(agent));
+    return over(model.status(i)) && model.status(i) !== "succeeded" && !model.sheet.steps.attempts[i];
+  };
+  return [() => (there() ? h("button", { class: "link", onclick: () => m.choose(planner) }, name) : name), () => unasked() && ", whose planner was not asked"];
 }
 
 function word(w: Said) {

@@ -22,6 +22,7 @@ test("a clock that is wrong changes no times, and those that go on agree", async
     await page.clock.install({ time: new Date(year + "-01-01") });
     await page.goto(stack.url + "/runs/default.clocked");
     await page.locator(".facts").waitFor();
+    await page.locator(".facts", { hasText: /for [\d.]+ s/ }).waitFor(); // what has run for less than a second says so in milliseconds
     const told = async () => /submitted (now|(\d+) s ago|1 min ago).*for ([\d.]+) s/s.exec(await page.locator(".facts").innerText());
     const first = await told();
     await pause(3000); // the clock goes on from there
