@@ -14,7 +14,7 @@ type deadLetter struct {
 	bucket string
 	letter outcome.DeadLetter
 	inputs inputs
-	note   *lettersWritten
+	note   *doneBefore[machine.Call]
 	call   machine.Call
 }
 
@@ -53,7 +53,7 @@ func (d *deadLetters) of(r *run, c machine.Call) *deadLetter {
 		return nil
 	}
 	if r.deadLetters == nil {
-		r.deadLetters = &lettersWritten{calls: map[machine.Call]bool{}}
+		r.deadLetters = &doneBefore[machine.Call]{}
 	}
 	res, a := r.machine.Decided(c), r.attempt(c, 1)
 	var permissions []string

@@ -32,47 +32,32 @@ type audience struct {
 	none  bool      // the server's answer to it
 }
 
-// lettersWritten are the calls of a run whose dead letters stand, as far as this process knows. Writing one again does
-// no harm.
-type lettersWritten struct {
-	mu    sync.Mutex
-	calls map[machine.Call]bool
-}
-
-func (w *lettersWritten) add(c machine.Call) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls[c] = true
-}
-
-func (w *lettersWritten) has(c machine.Call) bool {
-	if w == nil {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.calls[c]
-}
-
-// sentObjects are the message ids of what is not to be sent again, as far as this process knows.
-type sentObjects struct {
+// doneBefore notes what was done for a run, as far as this process knows: which dead letters stand, and which objects went to sinks.
+// Doing one again does no harm.
+type doneBefore[K comparable] struct {
 	mu  sync.Mutex
-	ids map[string]bool
+	all map[K]bool
 }
 
-// add notes one; false where it was noted before, by who sent it at the same time.
-func (s *sentObjects) add(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.ids[id]
-	s.ids[id] = true
+// add notes one; false where it was noted before, by who did it at the same time.
+func (b *doneBefore[K]) add(one K) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[K]bool{}
+	}
+	before := b.all[one]
+	b.all[one] = true
 	return !before
 }
 
-func (s *sentObjects) has(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ids[id]
+func (b *doneBefore[K]) has(one K) bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all[one]
 }
 
 // askedPeople is what an owner knows of a run that asks people.

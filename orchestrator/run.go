@@ -150,7 +150,7 @@ type agentsOf struct {
 	added     few[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
 	speakers  few[wordOf, []func()]         // are told once a word of theirs was read
 	sending   few[string, bool]             // agents whose objects are being sent; true: there are more
-	sent      *sentObjects                  // to sinks; nil for none
+	sent      *doneBefore[string]           // to sinks; nil for none
 }
 
 // agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.
@@ -239,11 +239,11 @@ func (a *agentsOf) over(c machine.Call) {
 
 // traffic is what a run has out, and what it holds back.
 type traffic struct {
-	flights     map[machine.Call]*flight // what is out
-	lanes       map[string]*lane         // by tool: what waits for room
-	burden      *burden                  // the bytes that are out
-	repairs     int                      // how often the sweep sent something of it again
-	deadLetters *lettersWritten          // that stand
+	flights     map[machine.Call]*flight  // what is out
+	lanes       map[string]*lane          // by tool: what waits for room
+	burden      *burden                   // the bytes that are out
+	repairs     int                       // how often the sweep sent something of it again
+	deadLetters *doneBefore[machine.Call] // that stand
 }
 
 // bucket returns where large values of the run go, once it has a start.

@@ -100,7 +100,7 @@ func (s *sinks) unsent(r *run) (do func(context.Context), size int64) {
 // time it leaves them where a sink does not answer.
 func (s *sinks) sender(r *run, last bool) func(ctx context.Context, name string, l *agents.Loop) {
 	if r.agents.sent == nil {
-		r.agents.sent = &sentObjects{ids: map[string]bool{}}
+		r.agents.sent = &doneBefore[string]{}
 	}
 	known, id, generation, bucket := r.agents.sent, r.id, r.generation, r.bucket()
 	of := observedRun(id, generation, r.trace)

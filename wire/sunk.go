@@ -27,11 +27,11 @@ type Sunk struct {
 	Blob  *outcome.Handle `json:"blob,omitempty"`
 }
 
-// Message writes it as headers and body, under a message id.
+// Message writes it as headers and body, under a message id, by which streams know what they have already.
 func (s *Sunk) Message(id string) (nats.Header, []byte) {
 	body, _ := json.Marshal(s) // of JSON and texts
 	h := Versioned()
-	h[headerMessageID] = []string{id}
+	h[nats.MsgIdHdr] = []string{id}
 	return h, body
 }
 
@@ -43,6 +43,3 @@ func ParseSunk(body []byte) (*Sunk, error) {
 	}
 	return &s, nil
 }
-
-// headerMessageID is by which streams know a message that they have already.
-const headerMessageID = "Nats-Msg-Id"

@@ -96,15 +96,7 @@ func (x *execution) stillOpen() bool {
 // tool may read plans; but a claim is refused where the plan is gone. It decides nothing for a tool that may run more
 // than once.
 func (x *execution) runStands() bool {
-	claim := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
-	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards()), Seq: x.attempt.Generation}
-	var decision kv.Decision
-	err := x.again("looking whether the run is over", nil, func() (err error) {
-		h, body := claim.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h,
-			body, fence)
-		return err
-	})
+	_, decision, err := claimant{x: x}.create("looking whether the run is over")
 	if err == nil && decision == kv.Gone {
 		x.drop(true)
 	}
@@ -126,15 +118,7 @@ func (x *execution) exists(subject string) (found bool, err error) {
 
 // claim makes sure that an at_most_once step is executed by this delivery alone.
 func (x *execution) claim() bool {
-	mine := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
-	plan := subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards())
-	fence := &kv.Fence{Subject: plan, Seq: x.attempt.Generation}
-	var decision kv.Decision
-	err := x.again("claiming the attempt", nil, func() (err error) {
-		h, body := mine.Message(x.e.config.Name)
-		decision, _, err = x.e.store.Ledger.Create(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()), h, body, fence)
-		return err
-	})
+	mine, decision, err := claimant{x: x}.create("claiming the attempt")
 	switch {
 	case err != nil:
 		return false
@@ -152,20 +136,7 @@ func (x *execution) claim() bool {
 // claimed looks at a claim that was there already. It reports true where it turns out to be this execution's own, whose
 // acknowledgement was lost.
 func (x *execution) claimed(mine wire.Claim) bool {
-	var there wire.Claim
-	found := false
-	err := x.again("reading the claim", nil, func() error {
-		entry, err := x.e.store.Ledger.Read(x.base, subjects.ClaimRecord(x.attempt, x.e.store.Ledger.Shards()))
-		if isNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		found = true
-		there = wire.ParseClaim(entry.Data)
-		return nil
-	})
+	there, found, err := claimant{x: x}.read()
 	switch {
 	case err != nil:
 		return false
@@ -184,6 +155,43 @@ func (x *execution) claimed(mine wire.Claim) bool {
 		x.drop(true)
 		return false
 	}
+}
+
+// claimant writes and reads the claim of an attempt, which says who alone goes on with it. Errors that are final are not tried
+// again; nil: none is.
+type claimant struct {
+	x     *execution
+	final func(error) bool
+}
+
+// create creates a claim, as long as the run stands. Whose it is that was there already, read says.
+func (c claimant) create(doing string) (mine wire.Claim, decision kv.Decision, err error) {
+	x, ledger := c.x, c.x.e.store.Ledger
+	mine = wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
+	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, ledger.Shards()), Seq: x.attempt.Generation}
+	err = x.again(doing, c.final, func() (err error) {
+		h, body := mine.Message(x.e.config.Name)
+		decision, _, err = ledger.Create(x.base, subjects.ClaimRecord(x.attempt, ledger.Shards()), h, body, fence)
+		return err
+	})
+	return mine, decision, err
+}
+
+// read reads the claim that is there.
+func (c claimant) read() (there wire.Claim, found bool, err error) {
+	x, ledger := c.x, c.x.e.store.Ledger
+	err = x.again("reading the claim", c.final, func() error {
+		entry, err := ledger.Read(x.base, subjects.ClaimRecord(x.attempt, ledger.Shards()))
+		if isNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		there, found = wire.ParseClaim(entry.Data), true
+		return nil
+	})
+	return there, found, err
 }
 
 // planStands is the fence of a claim whose creation was only found out about afterwards.

@@ -7,13 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nuid"
-
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/internal/streamed"
 	"github.com/stepjet/stepjet/kv"
-	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
@@ -187,29 +184,19 @@ func (s *Stream) hand(steps []json.RawMessage) error {
 
 // claim claims the attempt, before the first step is handed over.
 func (s *Stream) claim() bool {
-	x := s.x
-	mine := wire.Claim{Nonce: nuid.Next(), Seq: x.seq}
-	fence := &kv.Fence{Subject: subjects.PlanRecord(x.attempt.Run, x.e.store.Ledger.Shards()), Seq: x.attempt.Generation}
-	stands := false
-	err := x.again("claiming the attempt", forbidden, func() error {
-		h, body := mine.Message(x.e.config.Name)
-		decision, _, err := x.e.store.Ledger.Create(x.base, x.step.Stream, h, body, fence)
-		if err != nil {
-			return err
-		}
-		if stands = decision == kv.Written; decision == kv.Decided { // perhaps by this execution, whose acknowledgement was lost
-			entry, err := x.e.store.Ledger.Read(x.base, x.step.Stream)
-			if err != nil && !isNotFound(err) {
-				return err
-			}
-			stands = entry != nil && wire.ParseClaim(entry.Data) == mine
-		}
-		return nil
-	})
-	if err == nil && stands {
-		x.nonce = mine.Nonce
+	its := claimant{s.x, forbidden}
+	mine, decision, err := its.create("claiming the attempt")
+	stands := decision == kv.Written
+	if err == nil && decision == kv.Decided { // perhaps by this execution, whose acknowledgement was lost
+		var there wire.Claim
+		there, _, err = its.read()
+		stands = there == mine
 	}
-	return err == nil && stands
+	if err != nil || !stands {
+		return false
+	}
+	s.x.nonce = mine.Nonce
+	return true
 }
 
 // stop hands over nothing any more: the answer is whole, or nobody takes steps.

@@ -202,8 +202,13 @@ func Decided(d *wire.Round, scope string, a *agent.Definition, of *plan.Agent, t
 
 // earlierOf returns what a step that stands for an earlier round has of that.
 func earlierOf(name string, ids []string) machine.Earlier {
+	return machine.Earlier{Step: name, Round: roundOf(name), IDs: ids}
+}
+
+// roundOf returns the round that a step stands for, such as r0.
+func roundOf(name string) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(name, "r"))
-	return machine.Earlier{Step: name, Round: n, IDs: ids}
+	return n
 }
 
 // orderWithin keeps, in the plan of a step, the order that was added there.

@@ -103,12 +103,10 @@ func recordBegun(l *Loop, h *HandedOver, x *reading, round, was int, stands []st
 			h.Add = append(h.Add, step)
 		}
 		if agent.IsRound(id) && !slices.Contains(stands, id) { // all of it: what is handed over later may refer to more
-			var n int
-			_, _ = fmt.Sscanf(id, "r%d", &n)
 			if h.Round.Earlier == nil {
 				h.Round.Earlier = map[string][]string{}
 			}
-			h.Round.Earlier[id] = earlier[n]
+			h.Round.Earlier[id] = earlier[roundOf(id)]
 		}
 	}
 }
