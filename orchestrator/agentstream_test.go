@@ -166,6 +166,10 @@ func TestAnAttemptThatEndsBeforeItsAnswer(t *testing.T) {
 			out.Step(json.RawMessage(`{"id":"never","tool":"find","depends_on":["slow"],"arguments":{"n":2}}`))
 			<-called
 			<-s.tools.begun
+			assert.Eventually(t, func() bool { // the next attempt is told what stands by the end of this one
+				doc, err := s.client.Get(ctx(t), "ends")
+				return err == nil && doc.Stats.Succeeded > 0
+			}, patience, 10*time.Millisecond)
 			return "", errors.New("the stream broke off")
 		default:
 			close(s.tools.gate)
