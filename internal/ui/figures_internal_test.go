@@ -34,6 +34,7 @@ func TestCallsOfToolsThatAreNotToldApartAreThoseOfOthers(t *testing.T) {
 		require.NoError(t, json.Unmarshal(body, &of))
 		return of, string(body)
 	}
+	read := l.lines.index().Read()
 	now, ended := time.Now().UTC(), 0
 	tell := func(tools int) { // of runs with sixteen tools each, which nobody called before
 		for range tools / outcome.HeadTools {
@@ -44,7 +45,7 @@ func TestCallsOfToolsThatAreNotToldApartAreThoseOfOthers(t *testing.T) {
 				h.Calls[name] = &outcome.Calls{Calls: 3, Failed: 1, Codes: map[fault.Code]int{fault.ToolFailed: 1}, Ran: outcome.Spans{20: 2}, Waited: outcome.Spans{4: 2}}
 			}
 			ended++
-			l.lines.index().Finished(index.Of(subjects.NewRun("acme", fmt.Sprint("r", ended)), uint64(ended), h))
+			read.Finished(index.Of(subjects.NewRun("acme", fmt.Sprint("r", ended)), uint64(ended), h))
 		}
 	}
 	tell(10_000)

@@ -20,44 +20,38 @@ import (
 )
 
 const (
-	// renewEvery is how often the index is made anew: what expired or was purged is told by nobody.
+	// renewEvery is how often the index is read anew: what expired or was purged is told by nobody.
 	renewEvery = time.Hour
 	// headsWide is how many heads of finished runs are read at a time, headsAhead how many wait for it.
 	headsWide, headsAhead = 8, 1024
 	followAgain           = 2 * time.Second
 )
 
-// follower keeps an index of all runs.
+// follower keeps the index of all runs.
 type follower struct {
 	store *kv.Store
 	log   *slog.Logger
 
-	current atomic.Pointer[index.Index]
-	reading atomic.Bool // the first index is not complete
+	lines   *index.Index
+	reading atomic.Bool // nothing was read to the end yet
 	trouble atomic.Pointer[fault.Error]
-	swapped chan struct{}
 }
 
 func newFollower(store *kv.Store, log *slog.Logger) *follower {
-	f := &follower{store: store, log: log, swapped: make(chan struct{}, 1)}
-	f.current.Store(index.New())
+	f := &follower{store: store, log: log, lines: index.New()}
 	f.reading.Store(true)
 	return f
 }
 
-// index returns the newest one.
-func (f *follower) index() *index.Index { return f.current.Load() }
+// index returns what is shown.
+func (f *follower) index() *index.Index { return f.lines }
 
-// run follows the streams until ctx ends. An index is shown once it is complete; the first one as it grows. One that
-// can't be told to be right any more stays in sight until the next one is complete.
+// run follows the streams until ctx ends. The index is shown as it is read the first time; from then on it is read anew in
+// its place, and what can't be told to be right any more stays in sight until that is complete.
 func (f *follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		life, end := context.WithCancelCause(ctx)
-		ix := index.New()
-		if f.reading.Load() {
-			f.current.Store(ix)
-		}
-		err := f.follow(life, func(err error) { end(err) }, ix)
+		err := f.follow(life, func(err error) { end(err) }, f.lines.Read())
 		end(nil)
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -68,8 +62,8 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow fills an index and keeps it right, until it is to be made anew (nil) or can't be told to be right (an error).
-func (f *follower) follow(parent context.Context, lost func(error), ix *index.Index) error {
+// follow reads the index and keeps it right, until it is to be read anew (nil) or can't be told to be right (an error).
+func (f *follower) follow(parent context.Context, lost func(error), into *index.Reading) error {
 	parent, stop := context.WithCancel(parent)
 	reads, ctx := errgroup.WithContext(parent)
 	defer func() {
@@ -78,7 +72,7 @@ func (f *follower) follow(parent context.Context, lost func(error), ix *index.In
 	}()
 	shards := f.store.Ledger.Shards()
 	behind := newCount(shards + 1) // cursors that have not handed on all that was there, and heads to be read
-	heads := &heads{f: f, ix: ix, old: f.index(), todo: make(chan head, headsAhead), behind: behind}
+	heads := &heads{f: f, known: f.lines, into: into, todo: make(chan head, headsAhead), behind: behind}
 	for range headsWide {
 		reads.Go(func() error { return heads.read(ctx) })
 	}
@@ -86,7 +80,7 @@ func (f *follower) follow(parent context.Context, lost func(error), ix *index.In
 	for shard := range shards {
 		if _, err := f.store.Ledger.FollowPlans(ctx, shard, func(r subjects.Run, e kv.Entry) {
 			p, _ := wire.ParsePlan(e.Header) // what is wrong with the rest is its run's matter
-			ix.Plan(r, e.Seq, e.Time, p.Retry.Of)
+			into.Plan(r, e.Seq, e.Time, p.Retry.Of)
 		}, caughtUp, lost); err != nil {
 			return err
 		}
@@ -101,7 +95,7 @@ func (f *follower) follow(parent context.Context, lost func(error), ix *index.In
 	for complete := behind.none; ; {
 		select {
 		case <-complete:
-			f.show(ix)
+			f.complete(into)
 			complete = nil
 		case <-timer.C:
 			return nil
@@ -133,16 +127,12 @@ func (c *count) add(n int) {
 	}
 }
 
-// show puts a complete index in the place of the one before it.
-func (f *follower) show(ix *index.Index) {
-	f.current.Store(ix)
+// complete shows that all was read.
+func (f *follower) complete(into *index.Reading) {
+	into.Complete()
 	f.reading.Store(false)
 	f.trouble.Store(nil)
-	debug.FreeOSMemory() // what it was read from is of no use any more, and another comes in an hour
-	select {
-	case f.swapped <- struct{}{}:
-	default:
-	}
+	debug.FreeOSMemory() // what it was read from is of no use any more, and is read again in an hour
 }
 
 // head is a finished run whose line is not known.
@@ -151,12 +141,12 @@ type head struct {
 	at  uint64
 }
 
-// heads reads what lists show of finished runs, as far as it isn't known from an index before.
+// heads reads what lists show of finished runs, as far as it isn't known from a reading before.
 type heads struct {
-	f    *follower
-	ix   *index.Index
-	old  *index.Index
-	todo chan head
+	f     *follower
+	known *index.Index
+	into  *index.Reading
+	todo  chan head
 
 	behind *count
 }
@@ -165,11 +155,11 @@ type heads struct {
 // orchestrator wrote. Where many of those wait to be read the cursor waits, and with it the server.
 func (h *heads) want(ctx context.Context, r subjects.Run, e kv.Entry) {
 	if head, ok := wire.ParseHead(e.Header); ok && wire.KindOutcome.Known(e.Header) {
-		h.ix.Finished(index.Of(r, e.Seq, head))
+		h.into.Finished(index.Of(r, e.Seq, head))
 		return
 	}
-	if l, ok := h.old.Known(r.Key(), e.Seq); ok {
-		h.ix.Finished(l)
+	if l, ok := h.known.Known(r.Key(), e.Seq); ok {
+		h.into.Finished(l)
 		return
 	}
 	h.behind.add(1)
@@ -199,8 +189,8 @@ func (h *heads) one(ctx context.Context, next head) error {
 	switch code := fault.CodeOf(err); {
 	case err == nil:
 		of := outcome.HeadOf(doc)
-		of.Calls = nil // nor are they known where the next index takes the line from this one
-		h.ix.Finished(index.Of(next.run, at, of))
+		of.Calls = nil // nor are they known where the next reading finds the line there
+		h.into.Finished(index.Of(next.run, at, of))
 		return nil
 	case code == fault.NotFound, code == fault.NewerVersion, ctx.Err() != nil:
 		return nil

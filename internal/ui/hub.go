@@ -177,7 +177,6 @@ func (h *hub) followList(ctx context.Context, t *topic) {
 	for {
 		select {
 		case <-h.lines.index().Changed():
-		case <-h.lines.swapped:
 		case <-ctx.Done():
 			return
 		}

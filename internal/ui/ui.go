@@ -8,7 +8,7 @@
 // alone. A request has to name a host that it is known by, and one that changes something has to come from its own page.
 // What runs hold is anybody's text: it leaves as JSON and becomes text nodes, and no policy of the page allows more.
 //
-// Liveness. Lists come from an index in memory, which follows the streams and is made anew each hour and whenever it can
+// Liveness. Lists come from an index in memory, which follows the streams and is read anew each hour and whenever it can
 // no longer be told whether it is right. A run that is looked at costs one subscription, however many look. Where the
 // connection is away, those who look are told so, and nobody waits for what it alone could answer.
 package ui

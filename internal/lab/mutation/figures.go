@@ -8,7 +8,19 @@ var ofFigures = []mutant{
 	},
 	{
 		"figures-told-twice", "what a run says of its calls is added each time that it is told",
-		"internal/ui/index/index.go", "e.at != l.at && l.Status", "l.Status", "./internal/ui/index", "SummedUpByTheHour",
+		"internal/ui/index/reading.go", "!(told && e.at == l.at) && l.Status", "l.Status", "./internal/ui/index", "SummedUpByTheHour",
+	},
+	{
+		"list-keeps-what-is-gone", "a list that was read anew has what is gone from the streams",
+		"internal/ui/index/reading.go", "case e.docIn != rd.number && e.planIn != rd.number:", "case e.docIn > rd.number && e.planIn != rd.number:", "./internal/ui/index", "ReadAnew|NextReading",
+	},
+	{
+		"list-believes-the-past", "what an earlier reading told of a document counts though the streams were made anew",
+		"internal/ui/index/reading.go", "told := e.docIn == rd.number", "told := e.docIn > 0", "./internal/ui/index", "ReadAnew|NextReading",
+	},
+	{
+		"list-hears-the-last-cursor", "the cursors of a reading that has ended are heard",
+		"internal/ui/index/reading.go", "	if ix.reading != rd {\n		return\n	}\n	e := ix.entry(l.Key)", "	e := ix.entry(l.Key)", "./internal/ui/index", "ReadAnew|NextReading",
 	},
 	{
 		"figures-old-are-lost", "what calls came to is lost where hours grow old and become a part of a longer stretch",

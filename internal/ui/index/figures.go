@@ -7,9 +7,9 @@ import (
 )
 
 // sum adds what a run that is over says of its calls. The caller holds the lock.
-func (ix *Index) sum(l *Line) {
+func (rd *Reading) sum(l *Line) {
 	if len(l.calls) > 0 || len(l.Tools) > 0 {
-		ix.calls.Add(l.Tenant(), l.Finished, l.calls)
+		rd.calls.Add(l.Tenant(), l.Finished, l.calls)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package index keeps one line of each run in memory, so that a page can list a hundred thousand of them by any filter
-// in milliseconds. It is told of runs by whoever reads the streams, and does no I/O itself.
+// in milliseconds. It is told of runs by whoever reads the streams (Reading), and does no I/O itself.
 //
 // A run has two sources: its plan record, which stands while it goes on and for a moment longer, and what is kept of
 // it once it is over. The second counts unless the first is of a later plan under the same id, as after a rejection.
@@ -71,10 +71,11 @@ func (l *Line) Run() subjects.Run {
 
 // entry is a run: the line that is shown of it, and what its two sources say.
 type entry struct {
-	Line             // without its tools
-	tools     string // packed
-	plan      uint64 // sequence of its plan record; 0 for none
-	submitted time.Time
+	Line         // without its tools
+	tools string // packed
+	plan  uint64 // sequence of its plan record; 0 for none
+	// The readings that told of its plan record and of its document the last time.
+	planIn, docIn uint32
 }
 
 // Index holds the lines of runs. Its methods may be called from any goroutine.
@@ -85,7 +86,8 @@ type Index struct {
 	stale   bool
 	tools   names
 	settled map[string]bool // keys of runs of which a retry succeeded
-	calls   *tally.Tally
+	calls   *tally.Tally    // of the last reading that is complete, or of the first one
+	reading *Reading        // the last one; nil for none
 	version uint64
 	changed chan struct{}
 }
@@ -112,42 +114,6 @@ func (ix *Index) Len() int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return len(ix.runs)
-}
-
-// Plan takes the news that a run was submitted: its plan record has this sequence and time.
-func (ix *Index) Plan(r subjects.Run, seq uint64, at time.Time, retryOf string) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	e := ix.entry(r.Key())
-	e.plan, e.submitted = seq, at
-	if e.at == 0 || e.Generation < seq {
-		e.Line = Line{
-			Key: e.Key, Status: outcome.Running, Generation: seq, Submitted: at, RetryOf: retryOf,
-			Settled: ix.settled[e.Key],
-		}
-		e.tools = ""
-	}
-	ix.touch()
-}
-
-// Finished takes what is kept of a run that is over.
-func (ix *Index) Finished(l Line) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	e := ix.entry(l.Key)
-	if e.at > l.at || e.plan > l.Generation && l.Generation > 0 { // a later one is known
-		return
-	}
-	if e.at != l.at && l.Status != outcome.Rejected { // it may be told twice
-		ix.sum(&l)
-	}
-	e.tools = ix.tools.pack(l.Tools)
-	l.Key, l.Tools, l.Settled, l.calls = e.Key, nil, ix.settled[l.Key], nil
-	e.Line = l
-	ix.touch()
-	if l.RetryOf != "" && (l.Settled || l.Status == outcome.Succeeded) {
-		ix.settle(subjects.NewRun(l.Tenant(), l.RetryOf).Key())
-	}
 }
 
 // settle notes that a retry of a run succeeded, and so of the run that this one tried again.
@@ -197,17 +163,6 @@ func (ix *Index) Tenants() []string {
 		all[e.Tenant()] = true
 	}
 	return slices.Sorted(maps.Keys(all))
-}
-
-func (ix *Index) entry(key string) *entry {
-	e := ix.runs[key]
-	if e == nil {
-		key = strings.Clone(key) // not a part of a larger text
-		e = &entry{Line: Line{Key: key}}
-		ix.runs[key] = e
-		ix.order = append(ix.order, e)
-	}
-	return e
 }
 
 // touch notes that lines have changed.
