@@ -41,6 +41,10 @@ func TestSinksAreOfTheirTenantAlone(t *testing.T) {
 			require.NoError(t, nc.Flush())
 			heard[user], readers[user] = all, nc
 		}
+		asDoctor, err := jetstream.New(s.trespass("doctor"))
+		require.NoError(t, err)
+		_, err = asDoctor.Stream(s.ctx(), subjects.BucketStream(subjects.SinksBucket))
+		require.NoError(t, err, "the doctor looks whether it is there")
 		send := func(to string) bool {
 			h, body := (&wire.Sunk{Run: "r", Tenant: "acme", Value: []byte("1")}).Message(to)
 			kept, err := store.Archive.Send(s.ctx(), to, h, body)

@@ -39,7 +39,7 @@ var particular = []struct {
 	what *regexp.Regexp
 	as   string
 }{
-	{regexp.MustCompile(`\b(KV_(runs_\d+|history|dead|tools|members|gather|questions|rates|groups)|OBJ_blobs(-[a-z]+)?|STEPS_\d+)\b`), "STREAM"},
+	{regexp.MustCompile(`\b(KV_(runs_\d+|history|dead|tools|members|gather|questions|rates|groups|sinks)|OBJ_blobs(-[a-z]+)?|STEPS_\d+)\b`), "STREAM"},
 	{regexp.MustCompile(`\$O\.blobs(-[a-z]+)?\.`), "$$O.blobs."},
 	{regexp.MustCompile(`\$KV\.runs_\d+\.`), "$$KV.runs."},
 	{regexp.MustCompile(`\b(step|sched|sentinel)\.\d+`), "$1.N"},
