@@ -117,6 +117,24 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
+// TestTook: what an answer took counts, however its planner writes numbers; one that is none takes nothing from the others.
+func TestTook(t *testing.T) {
+	t.Parallel()
+	for usage, want := range map[string]Tokens{
+		`{"model":"large","input_tokens":4000,"output_tokens":20,"cached_tokens":3,"cost_usd":0.004}`:  {"large", 4000, 20, 3, 0.004},
+		`{"input_tokens":4000.0,"output_tokens":4e3,"cached_tokens":12.5,"cost_usd":"0.004"}`:          {"", 4000, 4000, 13, 0.004},
+		`{"input_tokens":"4000","output_tokens":"many","cached_tokens":"","cost_usd":4e-3}`:            {"", 4000, 0, 0, 0.004},
+		`{"model":7,"input_tokens":-1e30,"output_tokens":-1,"cached_tokens":-1e400,"cost_usd":0.004}`:  {"", 0, 0, 0, 0.004},
+		`{"model":{},"input_tokens":1e30,"output_tokens":1e400,"cached_tokens":null,"cost_usd":1e400}`: {"", mostTook, mostTook, 0, mostTook},
+		`{"input_tokens":[4000],"output_tokens":{"n":1},"cached_tokens":true,"cost_usd":0.004}`:        {"", 0, 0, 0, 0.004},
+		`{"input_tokens":"0x10","output_tokens":"1_000","cached_tokens":"Inf","cost_usd":"NaN"}`:       {},
+		`[1]`:   {},
+		`"4e3"`: {},
+	} {
+		require.Equal(t, want, Took([]byte(`{"output":1,"usage":`+usage+`}`)), usage)
+	}
+}
+
 // TestRuns: how much of an answer runs before the planner is asked again.
 func TestRuns(t *testing.T) {
 	t.Parallel()

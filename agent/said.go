@@ -2,6 +2,8 @@ package agent
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
@@ -25,14 +27,39 @@ type Tokens struct {
 	CostUSD      float64 `json:"cost_usd,omitempty"`
 }
 
-// Bounded returns what counts of it: nothing below zero, and nothing beyond all measure.
-func (t Tokens) Bounded() Tokens {
-	for _, n := range []*int64{&t.InputTokens, &t.OutputTokens, &t.CachedTokens} {
-		*n = min(max(0, *n), mostTook)
+// UnmarshalJSON reads each member by itself, so that one that is wrong takes nothing from the others: what it took was paid for all
+// the same. A number counts however it is written, 4e3, 4000.0 and "4000" too; a part of a token is one. What is no number is nothing.
+// Errors: it is no object.
+func (t *Tokens) UnmarshalJSON(b []byte) error {
+	var said struct {
+		Model  json.RawMessage `json:"model"`
+		Input  amount          `json:"input_tokens"`
+		Output amount          `json:"output_tokens"`
+		Cached amount          `json:"cached_tokens"`
+		Cost   amount          `json:"cost_usd"`
 	}
-	t.CostUSD = min(max(0, t.CostUSD), mostTook)
-	return t
+	if err := json.Unmarshal(b, &said); err != nil {
+		return err
+	}
+	*t = Tokens{InputTokens: said.Input.whole(), OutputTokens: said.Output.whole(), CachedTokens: said.Cached.whole(), CostUSD: float64(said.Cost)}
+	_ = json.Unmarshal(said.Model, &t.Model) // one that is no text is none
+	return nil
 }
+
+// amount is a number as somebody wrote it, within what counts.
+type amount float64
+
+func (a *amount) UnmarshalJSON(b []byte) error {
+	var n json.Number
+	*a = 0
+	if json.Unmarshal(b, &n) == nil && n != "" {
+		x, _ := strconv.ParseFloat(n.String(), 64) // beyond all measure it is infinite
+		*a = amount(min(max(0, x), mostTook))
+	}
+	return nil
+}
+
+func (a amount) whole() int64 { return int64(math.Ceil(float64(a))) }
 
 // said is what a planner returned, taken apart but not judged.
 type said struct {
@@ -129,10 +156,7 @@ func (s *said) form() bool {
 
 // aside takes what a planner says beside its answer. What it found wrong itself is a problem.
 func (s *said) aside() {
-	if json.Unmarshal(s.members["usage"].raw, &s.usage) != nil {
-		s.usage = Tokens{}
-	}
-	s.usage = s.usage.Bounded()
+	_ = json.Unmarshal(s.members["usage"].raw, &s.usage) // one that is no object is none
 	s.repaired = s.members["repaired"].kind() == jsontape.True
 	if v := s.members["provider_state"]; v.kind() == jsontape.Object {
 		s.provider = v.raw

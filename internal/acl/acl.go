@@ -122,7 +122,7 @@ func New(s Spec) (*Grant, error) {
 			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.QueuesSubject)
 			g.request(Many, subjects.DemandSubject)
 			g.request(One, subjects.StreamRequest("INFO", subjects.BucketStream(subjects.SinksBucket))) // whether others have made it
-			for _, tenant := range s.Declared { // stepjet tenant remove
+			for _, tenant := range s.Declared {                                                         // stepjet tenant remove
 				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
 			}
 		}

@@ -132,9 +132,6 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 	if json.Unmarshal(raw, &said) != nil {
 		return nil
 	}
-	if said.Usage != nil {
-		*said.Usage = said.Usage.Bounded()
-	}
 	return said.Usage
 }
 
@@ -374,7 +371,7 @@ func Answered(raw json.RawMessage) string {
 		parts = append(parts, "an output")
 	}
 	if a.Usage != nil {
-		took := a.Usage.Bounded()
+		took := a.Usage
 		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", took.InputTokens, took.OutputTokens))
 		if took.CostUSD > 0 {
 			parts = append(parts, dollars(took.CostUSD))

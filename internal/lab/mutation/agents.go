@@ -375,6 +375,10 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
 	},
 	{
+		"agent-usage-whole", "an answer whose tokens are written as 4000.5 took nothing, its cost neither",
+		"agent/said.go", "		*a = amount(min(max(0, x), mostTook))\n", "		*a = amount(min(max(0, x), mostTook))\n		_, err := n.Int64()\n		return err\n", "./agent", "TestTook",
+	},
+	{
 		"guard-usage-free", "what a guard took that is a tool does not count",
 		"orchestrator/agents/spending.go", "		guarded(l, n, ^uint64(0), &s)\n", "", "./orchestrator", "TestWhatGuardsTakeCounts",
 	},
