@@ -116,9 +116,12 @@ func attemptOver(r *Run, i int, at time.Time, out *Effects) {
 	now := begun.amended
 	now.changing, begun.reached.taking = true, true
 	for n := range begun.plan.Steps {
-		if c := begun.at(n); r.calls[c].attempt == 0 && !r.calls[c].state.terminal() {
-			r.calls[c].discarded = discardedWaiting
-			r.settle(c, cancelled, at, out)
+		s := &r.calls[begun.at(n)]
+		if s.attempt > 0 || s.state == succeeded { // what stands for an earlier round never began, and stays
+			continue
+		}
+		if s.discarded = discardedWaiting; !s.state.terminal() { // else what it waited for failed, or its condition was not met
+			r.settle(begun.at(n), cancelled, at, out)
 		}
 	}
 	now.changing, begun.reached.taking = false, false

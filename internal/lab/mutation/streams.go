@@ -78,4 +78,12 @@ var ofStreams = []mutant{
 		"stream-half-call", "a call is handed over while its arguments are still written",
 		"model/reader.go", "		a.next(a.calls[n-1])\n", "		a.next(&written{id: a.calls[n-1].id, name: a.calls[n-1].name})\n", "./model", "WhatIsWholeIsHandedOver",
 	},
+	{
+		"stream-skipped", "what never began, as what it waited for failed, passes for what has begun once its attempt is over",
+		"machine/streaming.go", "		if s.attempt > 0 || s.state == succeeded {", "		if s.attempt > 0 || s.state.terminal() {", "./orchestrator", "RandomStreams",
+	},
+	{
+		"stream-told-more", "a planner that is asked again is told of what began since, so that owners make other requests",
+		"orchestrator/agentlook.go", "at > 0 && at <= to.EndedAt {", "at > 0 && to.EndedAt > 0 {", "./orchestrator", "RandomStreams",
+	},
 }
