@@ -137,9 +137,10 @@ func (s *Archive) BlobNamed(ctx context.Context, bucket, name string, most int64
 }
 
 // PutNamed stores data under a name that whoever stores it would give it, and that others look it up by: once, so that
-// who comes second writes nothing, or takes out again what it wrote. same is false where something else lies there
-// already, which stays: whoever named that one by its digest finds it. Errors as those of PutBlob.
-func (s *Archive) PutNamed(ctx context.Context, bucket, name string, data []byte) (same bool, err error) {
+// who comes second writes nothing, or takes out again what it wrote. fresh says that nobody will have stored it, most likely: then
+// it is written without a look at what is there, which is a question and its answer less. same is false where something else
+// lies there already, which stays: whoever named that one by its digest finds it. Errors as those of PutBlob.
+func (s *Archive) PutNamed(ctx context.Context, bucket, name string, data []byte, fresh bool) (same bool, err error) {
 	if len(data) > MaxBlob {
 		return false, fault.New(fault.TooLarge, "a value of %d bytes is over the limit of %d", len(data), MaxBlob)
 	}
@@ -147,16 +148,24 @@ func (s *Archive) PutNamed(ctx context.Context, bucket, name string, data []byte
 		return false, anothersBucket(bucket, name)
 	}
 	o := newObject(s.account, bucket, name, data)
-	info, err := o.described(ctx)
-	if err != nil || info != nil {
-		return o.isOf(info), err
+	var info *jetstream.ObjectInfo
+	if !fresh {
+		if info, err = o.described(ctx); err != nil || info != nil {
+			return o.isOf(info), err
+		}
 	}
 	err = s.retry(ctx, func(ctx context.Context) error {
 		ctx, cancel := blobTime(ctx, len(data))
 		defer cancel()
 		return o.put(ctx)
 	})
-	if err != nil || !o.taken { // after an error, the name may stand for these chunks: they stay
+	switch {
+	case err != nil && fresh: // a store that is full takes nothing of what is there already
+		if info, bad := o.described(ctx); bad == nil && info != nil {
+			return o.isOf(info), nil
+		}
+		return false, err
+	case err != nil || !o.taken: // after an error, the name may stand for these chunks: they stay
 		return err == nil, err
 	}
 	for wait := backoff.Between(20*time.Millisecond, time.Second); ; {

@@ -3,6 +3,7 @@ package kv
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -192,9 +193,9 @@ func TestANamedBlobIsStoredOnce(t *testing.T) {
 	const name = "t/r/1/=part.a.0"
 	data := bytes.Repeat([]byte("part "), 300<<10)
 	var all sync.WaitGroup
-	for range 8 {
+	for n := range 8 {
 		all.Go(func() {
-			same, err := s.Archive.PutNamed(t.Context(), "", name, data)
+			same, err := s.Archive.PutNamed(t.Context(), "", name, data, n%2 == 0)
 			assert.NoError(t, err)
 			assert.True(t, same)
 		})
@@ -207,13 +208,19 @@ func TestANamedBlobIsStoredOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got))
 
-	same, err := s.Archive.PutNamed(t.Context(), "", name, []byte("other"))
-	require.NoError(t, err)
-	require.False(t, same)
+	for _, fresh := range []bool{false, true} {
+		same, err := s.Archive.PutNamed(t.Context(), "", name, data, fresh)
+		require.NoError(t, err)
+		require.True(t, same)
+		same, err = s.Archive.PutNamed(t.Context(), "", name, []byte("other"), fresh)
+		require.NoError(t, err)
+		require.False(t, same)
+	}
+	require.EqualValues(t, info.Chunks+1, s.counted("$O.blobs.>"), "who came later has taken out what it wrote")
 	got, err = s.Archive.BlobNamed(t.Context(), "", name, MaxBlob)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, got), "what was there stays")
-	_, err = s.Archive.PutNamed(t.Context(), "blobs-other", name, data)
+	_, err = s.Archive.PutNamed(t.Context(), "blobs-other", name, data, false)
 	require.Error(t, err)
 
 	// the answer to what is said of a name is lost: its chunks are not taken for another's
@@ -224,6 +231,23 @@ func TestANamedBlobIsStoredOnce(t *testing.T) {
 	info, err = o.described(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, o.nuid, info.NUID)
+}
+
+// TestAFreshBlobIsStoredWithoutALook: who says that nobody will have stored it asks for nothing, and who does not asks once.
+func TestAFreshBlobIsStoredWithoutALook(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	asked, err := s.js.Conn().SubscribeSync("$JS.API.DIRECT.GET." + subjects.BlobsStream("") + ".>")
+	require.NoError(t, err)
+	for looks, fresh := range []bool{true, false} {
+		same, err := s.Archive.PutNamed(t.Context(), "", fmt.Sprint("t/r/1/=part.a.", looks), []byte("part"), fresh)
+		require.NoError(t, err)
+		require.True(t, same)
+		require.NoError(t, s.js.Conn().Flush())
+		n, _, err := asked.Pending()
+		require.NoError(t, err)
+		require.Equal(t, looks, n)
+	}
 }
 
 // TestABlobOfItsBytesIsStoredOnce: who comes second has the handle of who came first, unless that stands for something else.

@@ -214,7 +214,9 @@ func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, a
 		case whole:
 			return asked.Whole()
 		}
-		same, bad := asked.Keep(func(p request.Part) (bool, error) { return ag.values.keep(ctx, bucket, p.Name, p.Bytes) })
+		same, bad := asked.Keep(func(p request.Part, fresh bool) (bool, error) {
+			return ag.values.keep(ctx, bucket, p.Name, p.Bytes, fresh)
+		})
 		switch {
 		case bad != nil: // also when stopping: then nobody looks at it
 			return nil, fault.As(bad)

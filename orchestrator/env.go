@@ -91,7 +91,7 @@ type storage interface {
 	Question(ctx context.Context, r subjects.Run, generation uint64, step string) (*outcome.Question, error)
 	PurgeQuestion(ctx context.Context, key string, upTo uint64) error
 	PutBlob(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
-	PutNamed(ctx context.Context, bucket, name string, data []byte) (same bool, err error)
+	PutNamed(ctx context.Context, bucket, name string, data []byte, fresh bool) (same bool, err error)
 	PutOnce(ctx context.Context, bucket, name string, data []byte) (*outcome.Handle, error)
 	Blob(ctx context.Context, h *outcome.Handle) ([]byte, error)
 	Send(ctx context.Context, subject string, h nats.Header, body []byte) (kept bool, err error)

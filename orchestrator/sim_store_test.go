@@ -438,7 +438,7 @@ func (s *simStore) PutOnce(ctx context.Context, bucket, name string, data []byte
 }
 
 // PutNamed stores what others would make of the same records: all owners make the same.
-func (s *simStore) PutNamed(_ context.Context, bucket, name string, data []byte) (same bool, err error) {
+func (s *simStore) PutNamed(_ context.Context, bucket, name string, data []byte, _ bool) (same bool, err error) {
 	s.w.truths.partOffered(name, data)
 	err = s.do("store the part "+name, func() {
 		if s.w.blobs[name] == nil {

@@ -106,10 +106,10 @@ func (v *values) put(ctx context.Context, bucket string, name func(unique string
 }
 
 // keep stores a blob under the name that everybody would give it, unless it is there, trying until it is stored or ctx
-// ends. same is false where something else lies there.
-func (v *values) keep(ctx context.Context, bucket, name string, data []byte) (same bool, err error) {
+// ends. fresh says that it will not be there, most likely. same is false where something else lies there.
+func (v *values) keep(ctx context.Context, bucket, name string, data []byte, fresh bool) (same bool, err error) {
 	for {
-		same, err = v.store.PutNamed(ctx, bucket, name, data)
+		same, err = v.store.PutNamed(ctx, bucket, name, data, fresh)
 		if err == nil || ctx.Err() != nil || fault.CodeOf(err) == fault.TooLarge {
 			return same, err
 		}

@@ -227,11 +227,12 @@ func (a *Asked) Whole() ([]byte, *fault.Error) {
 	return whole, nil
 }
 
-// Keep stores the parts: keep stores one, unless it was stored before, and reports whether it lies under its name. same is
-// false where something else does, of somebody else or of another version: that stays, and the request is to be sent whole.
-func (a *Asked) Keep(keep func(request.Part) (same bool, err error)) (same bool, err error) {
+// Keep stores the parts: keep stores one, unless it was stored before, and reports whether it lies under its name. fresh says that
+// it was not, most likely: where there is one alone, all before it are past, and its round ended just now. same is false where
+// something else does, of somebody else or of another version: that stays, and the request is to be sent whole.
+func (a *Asked) Keep(keep func(p request.Part, fresh bool) (same bool, err error)) (same bool, err error) {
 	for _, p := range a.Parts {
-		if same, err = keep(p); err != nil || !same {
+		if same, err = keep(p, len(a.Parts) == 1); err != nil || !same {
 			return false, err
 		}
 	}
