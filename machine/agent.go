@@ -3,6 +3,7 @@ package machine
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -83,19 +84,32 @@ func agentAround(t *tree, sc *scope) *rounds {
 // round returns the scope of a round in which what the next segment names stands; nil for one that is not entered.
 func (a *rounds) round(x, within *subjects.Segment) *scope {
 	if x.Kind == subjects.IterationSegment && within.Kind == subjects.CallSegment && strings.HasPrefix(within.String(), plan.GuardStep) {
-		for _, sc := range a.guards[:a.asked] {
-			if int(sc.round) == x.Number+1 && sc.plan.Steps[0].ID == within.String() {
+		for _, sc := range inRound(a.guards[:a.asked], x.Number) {
+			if sc.plan.Steps[0].ID == within.String() {
 				return sc
 			}
 		}
 		return nil
 	}
-	for _, sc := range a.of[:a.entered] {
-		if within.Kind != subjects.IterationSegment && x.Kind == subjects.IterationSegment && int(sc.round) == x.Number+1 && asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
+	if within.Kind == subjects.IterationSegment || x.Kind != subjects.IterationSegment {
+		return nil
+	}
+	for _, sc := range inRound(a.of[:a.entered], x.Number) {
+		if asksPlanner(sc) == (within.Kind == subjects.CallSegment) {
 			return sc
 		}
 	}
 	return nil
+}
+
+// inRound returns those of scopes that are of a round. They stand in the order in which they were entered, which is that of rounds.
+func inRound(all []*scope, round int) []*scope {
+	from := sort.Search(len(all), func(i int) bool { return int(all[i].round) > round })
+	n := from
+	for n < len(all) && int(all[n].round) == round+1 {
+		n++
+	}
+	return all[from:n]
 }
 
 // begin enters the first round of an agent whose input is there.

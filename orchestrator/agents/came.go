@@ -70,13 +70,14 @@ func cameIn(l *Loop, round int) *came {
 	if err != nil || x.answer == nil {
 		return &came{}
 	}
-	for len(l.ran) <= round {
+	at := round - l.Past.Rounds()
+	for len(l.ran) <= at {
 		l.ran = append(l.ran, nil)
 	}
-	c := l.ran[round]
+	c := l.ran[at]
 	if c == nil {
 		c = &came{by: map[int][]int{}}
-		l.ran[round] = c
+		l.ran[at] = c
 		settledBy(l, round, x, c)
 	}
 	if c.taken == len(r.Calls) {

@@ -17,7 +17,7 @@ type Past struct {
 	asked   *request.Loop
 	ids     [][]string // of the steps of each round
 	spent   agent.Spending
-	calls   []agent.Called
+	calls   *calledBefore
 	models  []agent.ModelUse
 	dropped request.Value // of the last round
 	input   int64         // tokens that its planner told of
@@ -38,7 +38,7 @@ func (l *Loop) past(round int, asked *request.Loop) *Past {
 		return nil
 	}
 	return &Past{
-		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.called(round, ^uint64(0)), models: modelsOf(l, round, ^uint64(0)),
+		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.calledBefore(round), models: modelsOf(l, round, ^uint64(0)),
 		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
 	}
 }
@@ -54,11 +54,36 @@ func (l *Loop) earlier(round int) [][]string {
 	return l.ids[:round:round]
 }
 
+// calledBefore are the calls that were made in rounds that are past: the latest of them, and those before. So a round that is over
+// is added to all before it, however many these are.
+type calledBefore struct {
+	before *calledBefore
+	all    []agent.Called
+}
+
+// calledBefore returns those of the rounds before one.
+func (l *Loop) calledBefore(round int) *calledBefore {
+	made := &calledBefore{all: l.calledSince(round, ^uint64(0))}
+	if l.Past != nil {
+		made.before = l.Past.calls
+	}
+	return made
+}
+
 // called returns the calls that were made in the rounds before one, up to a record.
 func (l *Loop) called(round int, upTo uint64) (all []agent.Called) {
+	parts := [][]agent.Called{l.calledSince(round, upTo)}
 	if l.Past != nil {
-		all = append(all, l.Past.calls...)
+		for p := l.Past.calls; p != nil; p = p.before {
+			parts = append(parts, p.all)
+		}
 	}
+	slices.Reverse(parts)
+	return slices.Concat(parts...)
+}
+
+// calledSince returns those of them that are not past.
+func (l *Loop) calledSince(round int, upTo uint64) (all []agent.Called) {
 	for n := l.Past.Rounds(); n < round; n++ {
 		for _, c := range l.Rounds[n].Calls {
 			if c.Seq > 0 && c.Seq <= upTo {
