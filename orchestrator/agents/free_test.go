@@ -3,6 +3,7 @@ package agents_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -87,4 +88,48 @@ func TestALongAnswerIsReadOnce(t *testing.T) { //nolint:paralleltest // it count
 		_, _, refused := with(shelf).Ready(0, "new", 0, json.RawMessage(`{}`))
 		require.Equal(t, fault.Locked, fault.CodeOf(refused), "an amendment has it read anew")
 	}
+}
+
+// TestAnAnswerIsReadOnceForItsRecordAndTheNextRequest: both come to the same whoever has read the answer; another answer of the same
+// round is read anew, and once memory was collected nothing lies there any more.
+func TestAnAnswerIsReadOnceForItsRecordAndTheNextRequest(t *testing.T) { //nolint:paralleltest // it counts allocations
+	a := define(t, `"tools":["find","pay",{"tool":"late","needs":{"any":["find"]}}]`)
+	answer := `{"steps":[{"id":"x","tool":"find","arguments":{"q":1}},{"id":"y","tool":"late","depends_on":["x"]},{"id":"z","tool":"pay","arguments":{"n":"$ref:x"}}]}`
+	l := agents.Loop{Definition: a, Rounds: []*agents.Round{{Answer: []byte(answer)}}}
+	with := func(shelf *agents.Shelf, answer string) *agents.Loop {
+		return &agents.Loop{Definition: a, Rounds: []*agents.Round{{Answer: []byte(answer)}}, Shelf: shelf}
+	}
+	decided := func(shelf *agents.Shelf, answer string) *wire.Round {
+		d, err := with(shelf, answer).Decide("a/=0")
+		require.Nil(t, err)
+		return d
+	}
+	shelf := &agents.Shelf{}
+	for _, answer := range []string{answer, strings.Replace(answer, "pay", "find", 1), `{"steps":[{"id":"x","tool":"nobody"}]}`, answer} {
+		require.Equal(t, decided(nil, answer), decided(shelf, answer))
+		require.Equal(t, decided(nil, answer), decided(shelf, answer), "once more")
+	}
+
+	playRound(t, &l, 0)
+	l.Rounds = append(l.Rounds, &agents.Round{})
+	l.Part = func(round int) string { return fmt.Sprint("part-", round) }
+	asked := func(shelf *agents.Shelf) *agents.Asked {
+		next := l
+		next.Shelf = shelf
+		x, err := next.Ask(1)
+		require.Nil(t, err)
+		x.Past = nil // which is compared by what is asked of it
+		return x
+	}
+	require.Equal(t, asked(nil), asked(shelf))
+	cost := func(shelf *agents.Shelf, before func()) float64 {
+		return testing.AllocsPerRun(5, func() {
+			before()
+			d := with(shelf, answer)
+			_, _ = d.Decide("a/=0")
+		})
+	}
+	anew := cost(nil, func() {})
+	require.Less(t, cost(shelf, func() {}), anew*2/3)
+	require.Greater(t, cost(shelf, runtime.GC), anew*9/10)
 }

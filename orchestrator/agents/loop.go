@@ -25,7 +25,7 @@ type Loop struct {
 	// Past is what is left of the first rounds; nil for a loop of which all are there. It has none behind the round that is
 	// asked about.
 	Past *Past
-	// Shelf has what was read of a long answer; nil: it is read anew.
+	// Shelf has what was read of the last answer; nil: it is read anew.
 	Shelf *Shelf
 	// Templates are those that the run froze, its agents among them, by name.
 	Templates map[string]*plan.Template
@@ -51,12 +51,12 @@ type Loop struct {
 	// Part says what the part of a round is called.
 	Part func(round int) string
 
-	facts []*agent.Facts   // of the beginnings of rounds, as far as they were asked for
+	facts []*agent.Facts   // of the beginnings of rounds, from the first on that is not past, as far as they were asked for
 	read  []*reading       // of the answers, likewise
-	ids   [][]string       // of the steps of rounds, likewise
+	ids   [][]string       // of the steps of all rounds, likewise
 	spent []agent.Spending // before rounds, from the first on that is not past, likewise
 	told  *told            // its requests, likewise
-	ran   []*came          // of the calls of rounds, likewise
+	ran   []*came          // of the calls of rounds, from the first on that is not past, likewise
 
 	objects map[uint64]string // names on the blackboard, by the records of calls, likewise
 }
@@ -164,11 +164,12 @@ func (b *Below) objects() []agent.Artifact {
 
 // answer returns what the planner answered in a round.
 func (l *Loop) answer(round int) (*reading, *fault.Error) {
-	for len(l.read) <= round {
+	at := round - l.Past.Rounds()
+	for len(l.read) <= at {
 		l.read = append(l.read, nil)
 	}
-	if l.read[round] != nil {
-		return l.read[round], nil
+	if l.read[at] != nil {
+		return l.read[at], nil
 	}
 	var amendments []*wire.AmendedRound
 	for i := range l.Rounds[round].Amended {
@@ -176,7 +177,7 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 	}
 	decided := l.Rounds[round].Record != nil
 	if x := l.Shelf.of(round, amendments); x != nil && decided {
-		l.read[round] = x
+		l.read[at] = x
 		return x, nil
 	}
 	f, err := l.begin(round)
@@ -184,7 +185,7 @@ func (l *Loop) answer(round int) (*reading, *fault.Error) {
 		return nil, err
 	}
 	x := readAs(l, round, f)
-	l.read[round] = x
+	l.read[at] = x
 	if decided {
 		l.Shelf.put(round, amendments, x)
 	}
@@ -203,7 +204,7 @@ func readAs(l *Loop, round int, f *agent.Facts) *reading {
 		return x
 	}
 	x := &reading{places: map[string]int{}}
-	x.answer, x.report = agent.Read(r.Answer, f, l.earlier(round))
+	x.answer, x.report = l.Shelf.read(round, r.Answer, f, l.earlier(round))
 	if x.answer != nil && len(r.Handed) > 0 {
 		var bad plan.Report
 		x.answer, x.lacked, bad = x.answer.WithBegun(r.Handed, f, l.earlier(round))
@@ -287,9 +288,9 @@ func idsOf(calls []Call) (ids []string) {
 // begin returns the facts of the beginning of a round, which is none that is past. They must not be changed. The error is what is wrong with the
 // input.
 func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
+	past := l.Past.Rounds()
 	if p := l.Past; len(l.facts) == 0 && p != nil {
-		l.facts = make([]*agent.Facts, p.rounds+1)
-		l.facts[p.rounds] = p.facts.Clone()
+		l.facts = append(l.facts, p.facts.Clone())
 	}
 	if len(l.facts) == 0 {
 		f, err := l.Definition.Begin(l.Input, nil)
@@ -300,9 +301,8 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		f.BeginRound(0, nil)
 		l.facts = append(l.facts, f)
 	}
-	for len(l.facts) <= round {
-		n := len(l.facts)
-		f := l.facts[n-1].Clone()
+	for n := past + len(l.facts); n <= round; n++ {
+		f := l.facts[n-past-1].Clone()
 		for _, o := range outcomesOf(l, n-1, ^uint64(0)) {
 			before := len(f.Artifacts())
 			o.addSent(f, l, n-1)
@@ -312,7 +312,7 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		f.BeginRound(n, shared)
 		l.facts = append(l.facts, f)
 	}
-	return l.facts[round], nil
+	return l.facts[round-past], nil
 }
 
 // inheritedBy returns what is on a loop's blackboard before its first round.

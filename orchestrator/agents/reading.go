@@ -1,11 +1,13 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
+	"weak"
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
@@ -150,8 +152,40 @@ func idOf(step json.RawMessage) string {
 }
 
 // Shelf keeps what was read of an agent's last answer that was decided, where that is a long one: a thousand gates would each
-// read all of it anew. It may be used by many goroutines at a time, and so may what lies there, which never changes.
-type Shelf struct{ kept atomic.Pointer[kept] }
+// read all of it anew. The last answer itself lies there as it was read, until memory is collected: who decides the round has read
+// it, and the request behind it tells of it a moment later; an agent that waits holds nothing of it. It may be used by many
+// goroutines at a time, and so may what lies there, which never changes.
+type Shelf struct {
+	kept atomic.Pointer[kept]
+	last atomic.Pointer[weak.Pointer[asRead]]
+}
+
+// asRead is an answer as it was read in a round, and its bytes: the facts that it was read on are those of the round's beginning,
+// which follow from records that don't change any more.
+type asRead struct {
+	round  int
+	bytes  []byte
+	answer *agent.Answer
+	report plan.Report
+}
+
+// read reads an answer, or returns what lies there of it.
+func (s *Shelf) read(round int, answer []byte, f *agent.Facts, earlier [][]string) (*agent.Answer, plan.Report) {
+	if s == nil {
+		return agent.Read(answer, f, earlier)
+	}
+	if last := s.last.Load(); last != nil {
+		if x := last.Value(); x != nil && x.round == round && bytes.Equal(x.bytes, answer) {
+			return x.answer, x.report
+		}
+	}
+	x := &asRead{round: round, bytes: answer}
+	x.answer, x.report = agent.Read(answer, f, earlier)
+	x.report.Problems, x.report.Warnings = slices.Clip(x.report.Problems), slices.Clip(x.report.Warnings) // who finds more adds it to their own
+	last := weak.Make(x)
+	s.last.Store(&last)
+	return x.answer, x.report
+}
 
 // kept is one reading, and what it was made of.
 type kept struct {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	m.Run() // whose result the program exits with, once this has returned
 }
 
-func testEnv(t *testing.T) Env {
+func testEnv(t testing.TB) Env {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
