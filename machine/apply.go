@@ -75,7 +75,7 @@ func (r *Run) decide(i int, rec *Record, out *Effects) {
 		r.end(i, cancelled, rec.Time, out)
 	case res.Asks != nil:
 		inquire(r, i, res, rec.Time, out)
-	case res.Error == nil && res.ByOwner && summary(r, s.Call): // its owner found nothing to be summarised
+	case res.Error == nil && res.ByOwner && res.Handle == nil && string(res.Value) == "null" && summary(r, s.Call): // its owner found nothing to be summarised
 		r.end(i, notTaken, rec.Time, out)
 	case res.Error == nil && res.ByOwner && r.scopeOf(i).asksFor != nil: // or to be asked of a guard
 		r.end(i, notTaken, rec.Time, out)

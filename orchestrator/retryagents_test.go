@@ -245,3 +245,51 @@ func TestARetryTakesOverWhatFollowedAlone(t *testing.T) {
 	require.Equal(t, []int{2, 3}, planner.asks(), "the second round came to something else")
 	require.Equal(t, []string{"b", "other"}, x.take())
 }
+
+// TestWhatARetryTakesOverOfSummaries: all that were made, also that before a planner that did not answer, and they stand where they
+// stood. They were paid for by the run before: the first planner that is asked has the whole budget, and no model of that run is
+// told of. One that failed is asked for anew, and nothing else is for that.
+func TestWhatARetryTakesOverOfSummaries(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const rounds, budget, used = 12, 10_000_000, `"usage":{"input_tokens":10,"output_tokens":1}`
+	var answers []string
+	for n := range rounds {
+		answers = append(answers, fmt.Sprintf(`{"steps":[{"id":"s","tool":"big","arguments":{"Bytes":%d}}],`+used+`}`, 900+n))
+	}
+	planner := s.plays("planner", answers...)
+	for tool, asked := range map[string]func() []map[string]json.RawMessage{
+		"told":   s.digests("told", 1000, `{"output":"Up to %d.","usage":{"input_tokens":1000,"output_tokens":100}}`),
+		"untold": s.digests("untold", 1000, `"Up to %d."`),
+		"fails":  s.digests("fails", 1, ""),
+	} {
+		planner.answers = answers
+		s.agent("long", "", fmt.Sprintf(`{"planner":{"tool":"planner","mode":"plan"},"tools":["big","process"],"budget":{"tokens":%d},
+			"context":{"total_bytes":7700,"result_bytes":1500,"summary":%q}}`, budget, tool))
+		require.Equal(t, outcome.Failed, s.run(`{"steps":[{"id":"a","tool":"long"}]}`, tool).Status)
+		require.Len(t, asked(), 2, "before a planner that answered, and before the one that did not")
+		before := len(planner.asked)
+
+		planner.answers = append(slices.Clone(answers),
+			`{"steps":[{"id":"p","tool":"process"}],`+used+`}`, `{"steps":[{"id":"m","tool":"process_models"}],`+used+`}`, `{"output":"$ref:r13.m"}`)
+		o, doc := s.retry(tool)
+		require.Equal(t, outcome.Succeeded, o.Status, "%s", o.JSON())
+		require.Len(t, planner.asked, before+3)
+		require.JSONEq(t, `[{"model":"planner","answers":2,"tokens":22,"cost_usd":0}]`, result(t, o, "a"))
+		summaries := slices.DeleteFunc(takenOver(doc, "a"), func(id string) bool { return !strings.HasSuffix(id, "/=summary") })
+		var left struct{ Tokens int64 }
+		require.NoError(t, json.Unmarshal(planner.asked[before]["budget"], &left))
+		if tool == "fails" {
+			require.Empty(t, summaries)
+			require.Len(t, asked(), 4)
+			require.Less(t, left.Tokens, int64(budget), "those that were asked for again keep what was reserved for them")
+			continue
+		}
+		require.Len(t, summaries, 2)
+		require.Len(t, asked(), 2)
+		require.Contains(t, string(planner.asked[before]["rounds"]), `"summary":"Up to 2."`)
+		require.Equal(t, int64(budget), left.Tokens, "of its own it has used up nothing")
+		require.NoError(t, json.Unmarshal(planner.asked[before+2]["budget"], &left))
+		require.Equal(t, int64(budget-22), left.Tokens)
+	}
+}

@@ -340,30 +340,38 @@ func (x *takeover) rounds(ctx context.Context, st *outcome.Step, name string) (w
 	}
 	for n, round := range rounds {
 		ended := st.Status == outcome.StepSucceeded && n == len(rounds)-1
-		if told(st, n) || len(round) == 1 && !ended { // what was said was said to that run; an answer without calls was of no use
-			return false, nil
-		}
-		if whole, err = x.round(ctx, round); err != nil || !whole {
+		stale := told(st, n) || len(round.calls) == 0 && !ended // what was said was said to that run; an answer without calls was of no use
+		if whole, err = x.round(ctx, round, stale); err != nil || !whole {
 			return false, err
 		}
 	}
 	return st.Status == outcome.StepSucceeded, nil
 }
 
-// roundsIn returns what the rounds of an agent are made of, the call of the planner first. What had begun before its answer was
-// whole stands there as steps of the answer, if it came to that.
-func roundsIn(st *outcome.Step) (rounds [][]*outcome.Step) {
+// formerRound is what a round of an agent is made of: the call of its planner, that of the summary before, and those of the answer.
+// What had begun before the answer was whole stands there as steps of it, if it came to that.
+type formerRound struct {
+	planner, summary *outcome.Step // summary is nil where its agent has none made
+	calls            []*outcome.Step
+}
+
+// roundsIn returns those of an agent.
+func roundsIn(st *outcome.Step) (rounds []formerRound) {
 	for i := range st.Steps {
 		each := &st.Steps[i]
-		within := subjects.Iteration(st.ID, len(rounds))
-		if each.ID == subjects.InScope(within, plan.PlannerStep) {
-			rounds = append(rounds, nil)
+		if each.ID == subjects.InScope(subjects.Iteration(st.ID, len(rounds)), plan.PlannerStep) {
+			rounds = append(rounds, formerRound{planner: each})
+			continue
 		} else if len(rounds) == 0 {
 			return nil
 		}
-		last := len(rounds) - 1
-		if each.ID != subjects.InScope(subjects.Iteration(st.ID, last), plan.StreamStep) {
-			rounds[last] = append(rounds[last], each)
+		last, within := &rounds[len(rounds)-1], subjects.Iteration(st.ID, len(rounds)-1)
+		switch each.ID {
+		case subjects.InScope(within, plan.SummaryStep):
+			last.summary = each
+		case subjects.InScope(within, plan.StreamStep):
+		default:
+			last.calls = append(last.calls, each)
 		}
 	}
 	return rounds
@@ -375,17 +383,26 @@ func told(st *outcome.Step, round int) bool {
 		slices.ContainsFunc(st.Refused, func(r outcome.Refused) bool { return r.Round == round })
 }
 
-// round takes over one round, as far as it can be.
-func (x *takeover) round(ctx context.Context, steps []*outcome.Step) (whole bool, err error) {
-	whole = true
-	for n, st := range steps {
+// round takes over one round, as far as it can be: of one whose planner has to be asked again, the summary that was made before. One
+// that failed is no reason to ask the planner again.
+func (x *takeover) round(ctx context.Context, past formerRound, stale bool) (whole bool, err error) {
+	if past.summary != nil {
+		if _, err = x.made(ctx, past.summary); err != nil {
+			return false, err
+		}
+	}
+	if stale {
+		return false, nil
+	}
+	if whole, err = x.made(ctx, past.planner); err != nil || !whole {
+		return false, err
+	}
+	for _, st := range past.calls {
 		all, err := x.made(ctx, st)
 		if err != nil {
 			return false, err
 		}
-		if whole = whole && all; n == 0 && !all {
-			return false, nil // the planner has not answered
-		}
+		whole = whole && all
 	}
 	return whole, nil
 }

@@ -214,6 +214,7 @@ func (w *world) plays(a subjects.Attempt, args []byte) reference.Reply {
 		w.truths.wordsAsked(x, whole)
 		w.truths.replanAsked(x, r.Round, whole)
 		w.truths.summaryTold(x, a, r.Round, whole)
+		w.truths.unspent(x, a, whole)
 	}
 	if err != nil || bytes.Count(whole, []byte(`"records"`)) != r.Round && !x.words.cut && !isCut(whole) {
 		w.violate("A6", "a planner was asked with %s, whose parts say %s: %v", args, whole, err)
@@ -268,6 +269,24 @@ func (t *truths) tokensRecorded(x *truth, a subjects.Attempt) {
 	case a.Tool == simPlanner && !ofTheAgent(a.Step):
 		t.w.stats["a planner of an agent below answered"]++
 	}
+}
+
+// unspent checks that who is asked first in a run that tries another one again has the whole budget: what was taken over has cost
+// that one.
+func (t *truths) unspent(x *truth, a subjects.Attempt, whole []byte) {
+	if t.w.budget() == 0 || x.start == nil || x.start.Reuse == nil || len(x.start.Reuse.Rounds) == 0 || len(x.spent.judges) > 0 {
+		return
+	}
+	for call := range x.out {
+		if call != a.Step && (strings.HasSuffix(call, "/=plan") || strings.HasSuffix(call, "/=summary")) {
+			return
+		}
+	}
+	var r struct{ Budget struct{ Tokens int64 } }
+	if err := json.Unmarshal(whole, &r); err != nil || r.Budget.Tokens != t.w.budget() {
+		t.w.violate("A8", "%s is the first that is asked, and told that %d of %d tokens are left: %v", a.MessageID(), r.Budget.Tokens, t.w.budget(), err)
+	}
+	t.w.stats["a retry that has its whole budget"]++
 }
 
 // begins notes what guards had told of when the planner of the agent was asked.

@@ -24,6 +24,9 @@ func (r Run) Taken(c machine.Call) bool {
 		return false
 	}
 	res := r.Machine.Decided(c)
+	if machine.Summary(r.Machine, c) { // one that was not due, or not any more, is decided by the owner, too
+		res = r.Machine.Result(c)
+	}
 	return res != nil && res.ByOwner && res.Error == nil
 }
 
@@ -108,20 +111,22 @@ func (u *unchanged) step(step int) bool {
 	return anew == 0 && again == u.count(u.Machine.Token(machine.Call{Step: step}))
 }
 
-// round reports that of a round that is over.
+// round reports that of a round that is over. Whether a summary was made before it is no matter: that hangs on how many bytes the
+// rounds had, times in them too, and what the planner answered was paid for all the same.
 func (u *unchanged) round(of machine.Call, n int) bool {
 	v := machine.Rounds(u.Machine, of, n)[0]
 	again, anew := 1, 0
-	if v.Summarised {
-		again++
-	}
 	if v.Plan != nil {
 		for k := range v.Plan.Steps {
 			one, other := u.leaves(machine.Call{Step: v.Numbers.Of(k)})
 			again, anew = again+one, anew+other
 		}
 	}
-	return u.Taken(v.Planner) && anew == 0 && again == u.count(subjects.Iteration(u.Machine.Token(of), n))
+	token := subjects.Iteration(u.Machine.Token(of), n)
+	if u.Reuse.Round(subjects.OwnCall(token, "summary")) != nil {
+		again++
+	}
+	return u.Taken(v.Planner) && anew == 0 && again == u.count(token)
 }
 
 // leaves counts the calls of a step, at any depth, that were taken over, and those that were made in this run.

@@ -90,8 +90,9 @@ type Round struct {
 	Elapsed time.Duration
 	// Said is what people have said to the agent that its planner is told.
 	Said []request.Message
-	// Again says that its answer was taken over from a run that this one tries again, where it was paid for.
-	Again bool
+	// Again says that its answer was taken over from a run that this one tries again, where it was paid for; SummaryAgain that its
+	// summary was.
+	Again, SummaryAgain bool
 	// Calls are those of the round, at any depth: all steps of its plan, and the items and iterations of these.
 	Calls []Call
 	// Below are the agents among them, where somebody counts what they use up.

@@ -95,7 +95,8 @@ func (l *Loop) calledSince(round int, upTo uint64) (all []agent.Called) {
 }
 
 // modelsOf returns which models have answered in the rounds before one, up to a record, those of summaries and guards too,
-// in the order of their first answers. A planner that says no model goes by the definition's, or by its own name.
+// in the order of their first answers. A planner that says no model goes by the definition's, or by its own name. What was taken
+// over from a run that this one tries again has answered that one.
 func modelsOf(l *Loop, round int, upTo uint64) (all []agent.ModelUse) {
 	if l.Past != nil {
 		all = append(all, l.Past.models...)
@@ -112,11 +113,11 @@ func modelsOf(l *Loop, round int, upTo uint64) (all []agent.ModelUse) {
 	}
 	d := l.Definition
 	for n := l.Past.Rounds(); n < round; n++ {
-		if sum := l.Rounds[n].Summary; sum != nil {
+		if sum := l.Rounds[n].Summary; sum != nil && !l.Rounds[n].SummaryAgain {
 			_, took := agent.Summary(sum)
 			add(took, d.Context.Summary, "")
 		}
-		if l.Rounds[n].Answer != nil {
+		if l.Rounds[n].Answer != nil && !l.Rounds[n].Again {
 			add(l.took(n), d.Planner.Tool, d.Planner.Model)
 		}
 		for _, g := range l.Rounds[n].Guards {

@@ -82,9 +82,9 @@ func (l *Loop) asked(round int) agent.Spending {
 }
 
 // summed adds what the summary took that was made before the planner of a round was asked. As with planners, one that said
-// nothing of that keeps all that was reserved for it.
+// nothing of that keeps all that was reserved for it, and one that was taken over takes nothing.
 func (l *Loop) summed(round int, s *agent.Spending) {
-	if round >= len(l.Rounds) || !l.Rounds[round].Summarised {
+	if round >= len(l.Rounds) || !l.Rounds[round].Summarised || l.Rounds[round].SummaryAgain {
 		return
 	}
 	_, took := agent.Summary(l.Rounds[round].Summary)

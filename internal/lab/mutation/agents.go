@@ -235,12 +235,36 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "l.Rounds[round].Again || l.Guarded && !l.Rounds[round].Begun {", "l.Guarded && !l.Rounds[round].Begun {", "./orchestrator", "ARetryGoesOnWithAnAgent",
 	},
 	{
+		"again-summary-costs", "a summary that a retry takes over is paid for out of the budget again",
+		"orchestrator/agents/spending.go", " || l.Rounds[round].SummaryAgain {", " {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
+	},
+	{
+		"again-summary-model", "the account of a retry tells of models that answered the run before",
+		"orchestrator/agents/past.go", "l.Rounds[n].Answer != nil && !l.Rounds[n].Again {", "l.Rounds[n].Answer != nil {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
+	},
+	{
+		"again-summary-lost", "a summary that a retry takes over counts as one that was not due",
+		"machine/apply.go", `res.ByOwner && res.Handle == nil && string(res.Value) == "null" && summary(r, s.Call):`, "res.ByOwner && summary(r, s.Call):", "./machine", "Scenarios/agents$",
+	},
+	{
+		"again-summary-failed", "a summary that failed has a retry ask all planners behind it again",
+		"orchestrator/reuse_within.go", "		if _, err = x.made(ctx, past.summary); err != nil {", "		if all, bad := x.made(ctx, past.summary); bad != nil || !all {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
+	},
+	{
+		"again-summary-counted", "planners behind a summary that was taken over are asked again",
+		"orchestrator/again/again.go", `subjects.OwnCall(token, "summary")) != nil {`, `subjects.OwnCall(token, "summary")) == nil {`, "./orchestrator", "WhatARetryTakesOverOfSummaries",
+	},
+	{
+		"again-summary-alone", "a summary is made again where the planner behind it did not answer",
+		"orchestrator/reuse_within.go", "	if past.summary != nil {", "	if past.summary != nil && !stale {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
+	},
+	{
 		"again-changed", "a retry takes over the rounds of an agent that is another by now",
 		"orchestrator/reuse_within.go", "if agents.Digest(d) != digest || guarded {", "if digest == \"\" || guarded {", "./orchestrator", "ARetryAsksAnAgentAnew",
 	},
 	{
 		"again-told", "a retry takes over what a planner answered to what was said to the other run",
-		"orchestrator/reuse_within.go", "if told(st, n) || len", "if len", "./orchestrator", "ARetryAsksAnAgentAnew",
+		"orchestrator/reuse_within.go", "stale := told(st, n) || len", "stale := len", "./orchestrator", "ARetryAsksAnAgentAnew",
 	},
 	{
 		"again-exhausted", "a retry of an agent that had used up its rounds comes to the same end at once",
@@ -409,7 +433,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-summary-succeeds", "a summary that nobody was asked for counts as one",
-		"machine/apply.go", "res.ByOwner && summary(r, s.Call):", "res.ByOwner && !summary(r, s.Call) && false:", "./machine", "Scenarios/agents",
+		"machine/apply.go", `string(res.Value) == "null" && summary(r, s.Call):`, `string(res.Value) == "no" && summary(r, s.Call):`, "./machine", "Scenarios/agents",
 	},
 	{
 		"agent-summary-needed", "a planner is not asked where no summary was made",

@@ -56,7 +56,7 @@ var ofStreams = []mutant{
 	},
 	{
 		"stream-retry", "a retry takes over what had begun beside the steps that came to it, and so takes no further round over",
-		"orchestrator/reuse_within.go", "		if each.ID != subjects.InScope(subjects.Iteration(st.ID, last), plan.StreamStep) {", "		if each != nil {", "./orchestrator", "ARetryOfWhatHadBegun",
+		"orchestrator/reuse_within.go", "		case subjects.InScope(within, plan.StreamStep):\n", "		case \"\":\n", "./orchestrator", "ARetryOfWhatHadBegun",
 	},
 	{
 		"stream-need", "an orchestrator that knows of no such rounds goes on with a run that can have one",
