@@ -86,4 +86,20 @@ var ofStreams = []mutant{
 		"stream-told-more", "a planner that is asked again is told of what began since, so that owners make other requests",
 		"orchestrator/agentlook.go", "at > 0 && at <= to.EndedAt {", "at > 0 && to.EndedAt > 0 {", "./orchestrator", "RandomStreams",
 	},
+	{
+		"stream-shut-down", "a planner that is shut down in the middle of its answer has failed for good with that",
+		"worker/execution.go", "	case x.lost.Load() || errors.Is(context.Cause(x.base), ErrDraining):", "	case errors.Is(context.Cause(x.base), ErrDraining):\n		x.fail(describe(Terminal(err)))\n	case x.lost.Load():", "./orchestrator", "APlannerThatIsShutDown",
+	},
+	{
+		"stream-given-up", "a call that is out when its planner's attempt ends is given up, and made again with the answer",
+		"machine/streaming.go", "		if s.attempt > 0 || s.state == succeeded {", "		if s.state == succeeded {", "./orchestrator", "ACallAtMostOnceThatBeganEarly",
+	},
+	{
+		"stream-invalid-free", "an answer that can't be used is none of three in a row, where something of it had begun",
+		"machine/agent.go", "	return a.records[round].Invalid || slices", "	return a.records[round].Invalid && a.records[round].Plan == nil || slices", "./orchestrator", "RefusedAnswersOfWhich",
+	},
+	{
+		"stream-invalid-gone", "what had begun of an answer that can't be used is no part of its round, which has nothing in the account",
+		"orchestrator/agents/decide.go", "	if len(begun) == 0 {", "	if len(begun) >= 0 {", "./orchestrator", "RefusedAnswersOfWhich",
+	},
 }
