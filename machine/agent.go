@@ -393,11 +393,17 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 		a.end(r, i, a.comesTo(r, i, d.Output), nil, at, out)
 		return
 	}
-	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() {
+	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() || sc.misses(r) {
 		a.further(r, i, at, out)
 		return
 	}
 	a.shape(r, i, sc, at, out)
+}
+
+// misses reports whether people discarded what a round was to run, and nothing came of it: its planner put forward an output that
+// reckoned with it, and is told.
+func (sc *scope) misses(r *Run) bool {
+	return slices.ContainsFunc(sc.added().missed, func(i int) bool { return r.calls[i].state != succeeded })
 }
 
 // direct ends the loop with the result of a direct call that has succeeded. The items of a list have it together, so that it

@@ -53,6 +53,8 @@ type Amendment struct {
 	// Approves is the digest of the question about the plan that it answers, whose plan it changes and approves of; empty for
 	// any other.
 	Approves string
+	// Drops says that a round that was to run what it discards does not come to the output that was put forward beside that.
+	Drops bool
 
 	placed bool // there are calls for what is added,
 	first  int  // from here on

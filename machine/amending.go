@@ -223,6 +223,9 @@ func (x *amending) discard(i int, at time.Time, out *Effects) {
 	default:
 		s.discarded = discardedWaiting
 	}
+	if x.a.Drops && x.sc.round > 0 && i < x.sc.first+len(x.sc.amended.base.Steps) {
+		x.sc.amended.missed = append(x.sc.amended.missed, i)
+	}
 	switch s.state {
 	case spread:
 		if !s.halted {

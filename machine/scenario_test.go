@@ -215,6 +215,9 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 		if arg.Key == "revision" {
 			arg.Scan(t, 0, &a.Revision)
 		}
+		if arg.Key == "drops" {
+			a.Drops = true
+		}
 	}
 	var change struct {
 		Add         []json.RawMessage

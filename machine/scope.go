@@ -150,6 +150,7 @@ type amended struct {
 	waiting   *Amendment  // the last, where a person is asked about it
 	direct    []string    // of a round: as Round.Direct and Round.Earlier, of what was added
 	earlier   []Earlier
+	missed    []int     // of a round: the calls of its answer that were discarded before they were over
 	until     time.Time // of an open scope: when it is to be closed
 	expiring  bool      // that time is over, and a record was asked for
 }

@@ -28,6 +28,29 @@ func problemsOf(t *testing.T, err error) (all []string) {
 	return all
 }
 
+// TestWhatPeopleDiscardIsMissed: an agent does not come to an output that was put forward beside a call which people discarded. Its
+// planner is told of both, also by another owner.
+func TestWhatPeopleDiscardIsMissed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"g","tool":"gate"},{"id":"b","tool":"echo","depends_on":["g"],"arguments":{"n":1}}],"output":{"b":"$ref:b"}}`,
+		`{"output":"without b"}`)
+	s.agent("desk", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["gate","echo"]}`)
+	r := s.submit(`{"steps":[{"id":"a","tool":"desk"}]}`, "missed")
+	<-s.tools.begun
+	_, err := s.client.Amend(ctx(t), "missed", client.Amendment{Scope: "a/=0", Discard: []string{"b"}})
+	require.NoError(t, err)
+	next := s.orchestrator()
+	s.leave()
+	s.leave = next
+	s.tools.gate <- struct{}{}
+	o := s.wait(r)
+	require.JSONEq(t, `"without b"`, result(t, o, "a"), "%s", o.JSON())
+	require.JSONEq(t, `{"b":"$ref:b"}`, string(x.asked[1]["dropped_output"]))
+	require.Contains(t, string(x.asked[1]["rounds"]), `"id":"b","tool":"echo","arguments":{"n":1},"status":"cancelled"`)
+}
+
 // TestARoundIsAmended: what people add is called as the planner's own calls are, by the entries' names, with their gates, and
 // what they discard never runs. Another owner comes to the same. The planner is told, and refers to what was added.
 func TestARoundIsAmended(t *testing.T) {
@@ -52,7 +75,7 @@ func TestARoundIsAmended(t *testing.T) {
 	require.Equal(t, 1, done.Revision)
 	e, err := s.store.Ledger.Read(ctx(t), subjects.AmendRecord(subjects.NewRun("default", "amended"), r.Generation(), "a/=1", 1, 1))
 	require.NoError(t, err)
-	require.Equal(t, []string{wire.AmendedRounds}, wire.RecordNeeds(e.Header, e.Data), "who does not know of such leaves the run alone")
+	require.Equal(t, []string{wire.AmendedRounds, wire.DiscardedCalls}, wire.RecordNeeds(e.Header, e.Data), "who does not know of such leaves the run alone")
 	again, err := s.client.Amend(ctx(t), "amended", amend)
 	require.NoError(t, err)
 	require.True(t, again.Already)

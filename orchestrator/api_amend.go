@@ -212,6 +212,9 @@ func (a *amending) record(change wire.Change, round *wire.AmendedRound) {
 	}
 	if round != nil {
 		rec.Needs = append(rec.Needs, wire.AmendedRounds)
+		if rec.Discard.Rest || len(rec.Discard.Steps) > 0 {
+			rec.Needs = append(rec.Needs, wire.DiscardedCalls)
+		}
 	}
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {

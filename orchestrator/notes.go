@@ -137,6 +137,7 @@ func amendmentOf(r *run, rec subjects.Record, a *wire.Amend) *machine.Amendment 
 		Scope: rec.Step, Revision: rec.Number, Digest: a.Digest, Add: a.Add, Discard: a.Discard.Steps, Rest: a.Discard.Rest,
 		Output: a.Output, OutputSteps: a.OutputSteps, Close: a.Close, By: a.By, Verified: a.Verified, Reason: a.Reason,
 		Approved: a.Approved, Approves: a.Approves, ByOwner: a.ByOwner,
+		Drops: slices.Contains(a.Needs, wire.DiscardedCalls),
 	}
 	if a.Streamed != nil {
 		x.Streamed = &machine.Streamed{Attempt: a.Streamed.Attempt, Nonce: a.Streamed.Nonce}

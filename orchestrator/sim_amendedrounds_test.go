@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,8 +159,21 @@ func (o *orch) roundsAmendedAlike(r *run, x *truth) {
 	}
 }
 
-// checkAmendedRounds: what was discarded while it waited never ran, and what was added came to something.
+// checkAmendedRounds: what was discarded while it waited never ran, what was added came to something, and no agent comes to an
+// output that has nothing where a call of its answer was discarded.
 func (t *truths) checkAmendedRounds(x *truth, doc *outcome.Run) {
+	eachStep(doc.Steps, func(st *outcome.Step) {
+		missed := func(s outcome.Step) bool {
+			return strings.HasSuffix(s.ID, "/m") && s.Discarded && s.Status != outcome.StepSucceeded
+		}
+		if !slices.ContainsFunc(st.Steps, missed) {
+			return
+		}
+		t.w.stats["a call that an output refers to was discarded"]++
+		if string(st.Result) == `{"n":null}` {
+			t.w.violate("I11", "%s came to %s, and what that refers to was discarded", st.ID, st.Result)
+		}
+	})
 	eachStep(doc.Steps, func(st *outcome.Step) {
 		segments, _ := subjects.ParseStepToken(st.ID)
 		if strings.HasPrefix(segments[len(segments)-1].Name, simAdded) {

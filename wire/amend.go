@@ -119,6 +119,10 @@ type AmendedRound struct {
 // AmendedRounds is the need of an amendment of a round of an agent. To who does not know of it there is no such scope.
 const AmendedRounds = "amended-rounds"
 
+// DiscardedCalls is the need of an amendment that discards calls of a round of an agent. To who does not know of it the output that
+// was put forward beside them is what the agent comes to, with nothing in their places.
+const DiscardedCalls = "discarded-calls"
+
 // ApprovedAmendments is the need of an amendment of a plan that was submitted for an approval, and of such a plan that is
 // open: it is in force where its answer stands. An orchestrator of before takes it for one that does nothing.
 const ApprovedAmendments = "approved-amendments"

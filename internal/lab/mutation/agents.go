@@ -399,6 +399,22 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
 	},
 	{
+		"agent-misses-nothing", "an agent comes to an output with nothing where people discarded a call of its answer",
+		"machine/agent.go", "sc.standing(r).bad() || sc.misses(r) {", "sc.standing(r).bad() {", "./orchestrator", "WhatPeopleDiscard",
+	},
+	{
+		"agent-misses-untold", "an amendment that discards calls of a round says nothing of what it needs",
+		"orchestrator/api_amend.go", "			rec.Needs = append(rec.Needs, wire.DiscardedCalls)\n", "", "./orchestrator", "ARoundIsAmended",
+	},
+	{
+		"agent-misses-added", "an agent does not come to its output where people discarded what people had added",
+		"machine/amending.go", " && i < x.sc.first+len(x.sc.amended.base.Steps) {", " {", "./machine", "Scenario",
+	},
+	{
+		"agent-misses-done", "an agent does not come to its output where a call was discarded that came to something all the same",
+		"machine/agent.go", "func(i int) bool { return r.calls[i].state != succeeded })\n}\n\n// direct", "func(i int) bool { return true })\n}\n\n// direct", "./machine", "Scenario",
+	},
+	{
 		"agent-usage-whole", "an answer whose tokens are written as 4000.5 took nothing, its cost neither",
 		"agent/said.go", "		*a = amount(min(max(0, x), mostTook))\n", "		*a = amount(min(max(0, x), mostTook))\n		_, err := n.Int64()\n		return err\n", "./agent", "TestTook",
 	},
