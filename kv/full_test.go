@@ -118,3 +118,22 @@ func TestAServerWithoutRoomDropsNothingAndGoesOn(t *testing.T) {
 	require.NoError(t, js.DeleteStream(within(t, 2*time.Minute), "OTHER"))
 	require.NoError(t, receive(t, waiting, "the plan that waited"))
 }
+
+// TestAFullStoreStillHasWhatIsThere: who stores once more what lies there already finds it where the store takes nothing, also who
+// did not look before; what is not there is refused.
+func TestAFullStoreStillHasWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	const name = "t/r/1/=part.a.0"
+	part := make([]byte, 10<<10)
+	_, err := s.Archive.PutNamed(within(t, 2*time.Minute), "", name, part, true)
+	require.NoError(t, err)
+	limitStream(t, s, subjects.BlobsStream(""), 12<<10)
+	for _, fresh := range []bool{false, true} {
+		same, err := s.Archive.PutNamed(within(t, 2*time.Minute), "", name, part, fresh)
+		require.NoError(t, err)
+		require.True(t, same)
+		_, err = s.Archive.PutNamed(within(t, 2*time.Minute), "", name+"1", part, fresh)
+		require.Equal(t, fault.StoreFull, fault.CodeOf(err), "%v", err)
+	}
+}

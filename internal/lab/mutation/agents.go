@@ -472,6 +472,26 @@ var ofAgents = []mutant{
 		"orchestrator/agents/loop.go", "		l.Shelf.put(round, amendments, x)\n", "", "./orchestrator/agents", "LongAnswer",
 	},
 	{
+		"agent-shelf-other", "another answer of the same round passes for the one that was read",
+		"orchestrator/agents/reading.go", " && bytes.Equal(x.bytes, answer) {", " {", "./orchestrator/agents", "AnAnswerIsReadOnce",
+	},
+	{
+		"agent-shelf-none", "the request behind a round reads its answer anew",
+		"orchestrator/agents/reading.go", "	s.last.Store(&last)\n", "	_ = last\n", "./orchestrator/agents", "AnAnswerIsReadOnce",
+	},
+	{
+		"agent-part-looked-for", "each round asks whether its part is there",
+		"kv/archive_blobs.go", "	if !fresh {\n", "	if name != \"\" {\n", "./kv", "AFreshBlob",
+	},
+	{
+		"agent-part-full", "where the store is full, an agent waits for room for a part that lies there",
+		"kv/archive_blobs.go", "bad == nil && info != nil {", "bad == nil && info == nil {", "./kv", "AFullStoreStill",
+	},
+	{
+		"agent-past-calls", "an agent that asks for its history is told of the calls of its last rounds alone",
+		"orchestrator/agents/past.go", "		made.before = l.Past.calls\n", "", "./orchestrator/agents", "APastSays",
+	},
+	{
 		"agent-gates-anew", "each gate of a round gathers all of its calls anew",
 		"orchestrator/agentlook.go", "again == nil || len(x.calls) < ag.many ||", "again == nil || len(x.calls) > 0 ||", "./orchestrator", "GatesOfARound",
 	},
