@@ -59,7 +59,7 @@ func told(e *Entry, arguments json.RawMessage) (json.RawMessage, *fault.Error) {
 	case message == "" || len(message) > maxTold:
 		return nil, fault.New(fault.InvalidArguments, "the message is a text of 1 to %d bytes", maxTold).
 			WithHint(`write {"message": "…"}`)
-	case e.Name == keepsTelling:
+	case e.Name == Communicate:
 		return quoteJSON(message), nil
 	}
 	return json.RawMessage(`"shown"`), nil

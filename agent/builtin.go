@@ -11,16 +11,16 @@ import (
 // SearchTool is the name of the entry that finds tools.
 const SearchTool = "search_tools"
 
-// maxTold is the most bytes of a word for the user, and keepsTelling the name of the entry whose words stay.
+// Communicate is the name of the entry by which an agent tells people what stays, maxTold the most bytes of what one tells.
 const (
-	maxTold      = 16_384
-	keepsTelling = "communicate"
+	Communicate = "communicate"
+	maxTold     = 16_384
 )
 
 // tells are the entries that every agent may have, and that are no tools of the registry.
 var tells = map[string]*Entry{
 	"progress": {Kind: KindTell, Description: "Tells the user what you are doing right now, in a few words. It is shown for a moment and not kept.", InputSchema: message},
-	keepsTelling: {Kind: KindTell, Description: "Sends the user a message that stays in the conversation: a result, a link, an important outcome.",
+	Communicate: {Kind: KindTell, Description: "Sends the user a message that stays in the conversation: a result, a link, an important outcome.",
 		InputSchema: message},
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Event is something that happened to a run.
 type Event struct {
-	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventToken, EventQuestion, EventAmend, EventEnd and
+	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventMessage, EventToken, EventQuestion, EventAmend, EventEnd and
 	// EventConflict; it says which fields are set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
@@ -40,6 +40,10 @@ type Event struct {
 	// Progress is, of an event of that kind, what the worker of a step says of how far it is; Step, Tool and Attempt name
 	// what it is about.
 	Progress *outcome.Progress `json:"progress,omitempty"`
+	// Message is, of an event of that kind, what an agent tells people, and stays: the document of the run has it, too. Agent is the
+	// step that calls the agent, Step the call by which it tells it.
+	Message *outcome.Message `json:"message,omitempty"`
+	Agent   string           `json:"agent,omitempty"`
 	// Text is, of a token, what has come of what the handler of a step is writing, as a language model writes its answer, and
 	// Offset how many bytes came before; Step, Tool and Attempt name the step. Some may be missing: the step's result is what
 	// counts.
@@ -81,6 +85,10 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 		var x wire.ProgressEvent
 		x, ok = wire.ParseEvent[wire.ProgressEvent](body)
 		e.Step, e.Tool, e.Attempt, e.Progress = x.Step, x.Tool, x.Attempt, &x.Progress
+	case subjects.EventMessage:
+		var x wire.MessageEvent
+		x, ok = wire.ParseEvent[wire.MessageEvent](body)
+		e = messageEvent(x.Run, x.Agent, &x.Message)
 	case subjects.EventToken:
 		var x wire.TokenEvent
 		x, ok = wire.ParseEvent[wire.TokenEvent](body)
@@ -105,6 +113,11 @@ func parseEvent(subject string, body []byte) (e Event, ok bool) {
 	}
 	e.Kind, e.Run = kind, run.Plain()
 	return e, true
+}
+
+// messageEvent hands on what an agent tells people.
+func messageEvent(run, agent string, m *outcome.Message) Event {
+	return Event{Kind: subjects.EventMessage, Run: run, Time: m.At, Step: m.Step, Agent: agent, Message: m}
 }
 
 // stepEvent hands on what an event says, or a document holds, about a step that is over or waits for its next attempt.

@@ -23,6 +23,7 @@ type Watcher struct {
 	sub      *nats.Subscription
 
 	told  map[string]bool   // steps, and items of steps, whose end was reported
+	heard map[string]bool   // calls by which agents told people what was reported
 	stand map[string]string // where steps that are not over were last seen: status and what they wait for
 	over  int               // the steps among them
 	at    map[string]int    // the last amendment that was reported, by whose plan it is
@@ -45,7 +46,7 @@ func (c *Client) NewWatcher(ctx context.Context, run string) (*Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}, stand: map[string]string{}, at: map[string]int{}}
+	w := &Watcher{c: c, name: name, run: run, messages: make(chan *nats.Msg, eventBuffer), told: map[string]bool{}, heard: map[string]bool{}, stand: map[string]string{}, at: map[string]int{}}
 	if w.sub, err = c.nc.ChanSubscribe(subjects.EventFilter(name), w.messages); err != nil {
 		return nil, kv.Fault(err)
 	}
@@ -150,6 +151,8 @@ func (w *Watcher) take(ctx context.Context, m *nats.Msg, each func(Event)) (over
 		if !w.told[e.Step] {
 			each(e)
 		}
+	case subjects.EventMessage:
+		w.tellsPeople(e, each)
 	case subjects.EventConflict:
 		each(e)
 	case subjects.EventEnd:
@@ -181,6 +184,26 @@ func (w *Watcher) step(e Event, each func(Event)) {
 		}
 	}
 	each(e)
+}
+
+// tellsPeople reports what an agent tells people, once: an owner that takes a run over may tell it again.
+func (w *Watcher) tellsPeople(e Event, each func(Event)) {
+	if !w.heard[e.Step] {
+		w.heard[e.Step] = true
+		each(e)
+	}
+}
+
+// allTold reports what the agents at a step of the document, and within it, have told people.
+func (w *Watcher) allTold(s *outcome.Step, each func(Event)) {
+	for i := range s.Messages {
+		w.tellsPeople(messageEvent(w.run, s.ID, &s.Messages[i]), each)
+	}
+	for _, list := range [][]outcome.Step{s.Items, s.Steps} {
+		for i := range list {
+			w.allTold(&list[i], each)
+		}
+	}
 }
 
 // amended reports an amendment, unless a later one of the same plan was reported.
@@ -239,6 +262,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 			w.seen(&s.Items[k], each)
 		}
 		w.rounds(s.Steps, each)
+		w.allTold(s, each)
 		w.seen(s, each)
 		w.asking(s, each)
 	}

@@ -23,6 +23,8 @@ func short(e client.Event) string {
 		return "end " + string(e.Outcome.Status)
 	case subjects.EventStart:
 		return fmt.Sprintf("start %d", e.Steps)
+	case subjects.EventMessage:
+		return fmt.Sprintf("message %s %s %s", e.Agent, e.Step, e.Message.Text)
 	}
 	return e.Kind
 }
@@ -43,6 +45,9 @@ func TestFollowReportsWhatHappens(t *testing.T) {
 		{subjects.EventStep, `not json`},
 		{"future", `{}`},
 		{subjects.EventStep, `{"run":"r","step":"b","tool":"echo","status":"succeeded","attempt":2}`},
+		{subjects.EventMessage, `{"run":"r","agent":"b","step":"b/=0/m","round":0,"text":"Hi."}`},
+		{subjects.EventMessage, `{"run":"r","agent":"b","step":"b/=0/m","round":0,"text":"Hi."}`}, // by the next owner
+		{subjects.EventMessage, `{"run":"r","agent":"b","step":"b/=1/m","round":1,"text":"Hi."}`}, // said once more
 		{subjects.EventConflict, `{"run":"r","problems":[{"code":"conflict","path":"","message":"another plan"}]}`},
 		{subjects.EventStep, `{"run":"r","step":"c","tool":"echo","status":"failed","attempt":1,"error":{"code":"tool_terminal","message":"no"}}`},
 		{subjects.EventStep, `{"run":"r","step":"d","tool":"echo","status":"skipped"}`},
@@ -56,7 +61,7 @@ func TestFollowReportsWhatHappens(t *testing.T) {
 		seen = append(seen, short(e))
 	}))
 	require.Equal(t, []string{
-		"start 4", "step a succeeded 1", "step b retrying 1", "step b succeeded 2", "conflict", "step c failed 1", "step d skipped 0", "end partial",
+		"start 4", "step a succeeded 1", "step b retrying 1", "step b succeeded 2", "message b b/=0/m Hi.", "message b b/=1/m Hi.", "conflict", "step c failed 1", "step d skipped 0", "end partial",
 	}, seen)
 }
 

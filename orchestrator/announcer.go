@@ -98,6 +98,12 @@ func (a *announcer) start(r *run) {
 
 func (a *announcer) step(r *run, c machine.Call) {
 	a.tell(r, subjects.Event(r.id, subjects.EventStep), func() []byte { return stepEvent(r, c).Body() })
+	if x := messageOf(r, c); x != nil && !x.message.Reused && x.value.value != nil {
+		a.tell(r, subjects.Event(r.id, subjects.EventMessage), func() []byte {
+			x.read(x.value.value)
+			return wire.MessageEvent{Run: r.id.Plain(), Agent: x.agent, Message: x.message}.Body()
+		})
+	}
 }
 
 // stepEvent says that a call was decided.
@@ -132,8 +138,7 @@ func (a *announcer) token(r *run, of subjects.Attempt, t wire.Token) (heard, is 
 	return heard, true
 }
 
-// says tells what an agent's planner says to the user by a call; nothing for an empty text. All of it stands in the
-// call's record, where it is to stay.
+// says tells what an agent's planner says to the user in passing by a call; nothing for an empty text.
 func (a *announcer) says(r *run, d machine.Dispatch, message string) {
 	p, ok := wire.ParseProgress(wire.ProgressBody(outcome.Progress{Message: strings.Join(strings.Fields(message), " ")}))
 	if message == "" || !ok {

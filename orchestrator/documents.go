@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/machine"
@@ -35,8 +37,8 @@ func (d *documents) of(ctx context.Context, r *run, account func(context.Context
 	return doc
 }
 
-// begun builds the document of a run but for the results that its machine has let go of. Where it is not finished,
-// complete adds them, beside the loop.
+// begun builds the document of a run but for the results that its machine has let go of, and for what its agents have told
+// people. Where it is not finished, complete adds them, beside the loop.
 func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, complete func(context.Context)) {
 	doc, complete = &outcome.Run{}, func(context.Context) {}
 	*doc = outcome.Run{
@@ -80,7 +82,10 @@ func (d *documents) begun(ctx context.Context, r *run) (doc *outcome.Run, comple
 	}
 	p, of := m.Scope(0)
 	doc.Steps = d.steps(ctx, r, of, len(p.Steps), inOutcome, &room, now)
-	return doc, func(ctx context.Context) { d.complete(ctx, doc.Steps, room.later) }
+	return doc, func(ctx context.Context) {
+		d.complete(ctx, doc.Steps, room.later)
+		d.messages(ctx, doc.Steps, room.told)
+	}
 }
 
 // headOf returns what a list shows of a run that goes on: its counts so far, and no document.
@@ -174,6 +179,7 @@ func (d *documents) steps(
 		room.fitErrors(st)
 		room.fitTries(st, i)
 		room.fitSaid(r, i, st)
+		room.tells(r, i, st)
 		room.fitRefused(r, i, st)
 		if r.agents != nil {
 			eachOf(st, i, func(st *outcome.Step, c machine.Call) { ofAgents(r, st, c) })
@@ -317,6 +323,7 @@ type room struct {
 	refused                int                            // likewise of answers that came to nothing
 	all                    map[machine.Call][]outcome.Try // of those that had more than one
 	later                  map[string]source              // results that are still to be read, by token
+	told                   []*telling                     // what agents have told people, likewise
 }
 
 // eachOf calls what lists something of a call for a step and each of its items.
@@ -426,6 +433,86 @@ func (room *room) fitSaid(r *run, step int, st *outcome.Step) {
 		slices.Reverse(of.Said)
 	}
 	eachOf(st, step, list)
+}
+
+// mostMessages is how many bytes what a run's agents have told people has in its document.
+const mostMessages = 128 << 10
+
+// telling is a call by which an agent has told people something.
+type telling struct {
+	agent   string // the token of the step that calls it
+	seq     uint64 // of the call's record
+	message outcome.Message
+	value   source // of what it says
+}
+
+// messageOf returns what an agent has told people by a call, for one by which it has; nil for any other.
+func messageOf(r *run, c machine.Call) *telling {
+	s := r.step(c.Step)
+	if !s.Own || s.Tool != agent.Communicate || s.ForEach != nil && c.Item == 0 {
+		return nil
+	}
+	res := r.machine.Result(c)
+	of, round, _, within := machine.RoundAround(r.machine, c)
+	if res == nil || res.Error != nil || !within {
+		return nil
+	}
+	st := r.machine.Step(c, time.Time{})
+	return &telling{r.token(of), res.Seq, outcome.Message{Step: st.ID, Round: round, At: st.Decided, Reused: tries(r).Told(c)}, sourceOf(r, res)}
+}
+
+// read sets what the message says, from the result of its call.
+func (x *telling) read(result []byte) {
+	var whole string
+	_ = json.Unmarshal(result, &whole) // a text of ours; anything else says nothing
+	x.message.Says(whole)
+}
+
+// tells notes what an agent has told people by a step, or by the items of one.
+func (room *room) tells(r *run, step int, st *outcome.Step) {
+	if r.agents == nil {
+		return
+	}
+	eachOf(st, step, func(_ *outcome.Step, c machine.Call) {
+		if x := messageOf(r, c); x != nil {
+			room.told = append(room.told, x)
+		}
+	})
+}
+
+// messages lists with each agent what it has told people, as long as there is room for it: the latest first to stay.
+func (d *documents) messages(ctx context.Context, steps []outcome.Step, told []*telling) {
+	slices.SortStableFunc(told, func(a, b *telling) int { return cmp.Compare(a.seq, b.seq) })
+	all, left := map[string][]outcome.Message{}, map[string]int{}
+	for k, room := len(told)-1, mostMessages; k >= 0; k-- {
+		x := told[k]
+		if room > 0 {
+			if value, err := d.values.read(ctx, &x.value); err == nil {
+				x.read(value)
+			} else {
+				x.message.Bytes = x.value.size()
+			}
+			room -= len(x.message.Step) + len(x.message.Text)
+		}
+		if room < 0 {
+			left[x.agent]++
+			continue
+		}
+		all[x.agent] = append(all[x.agent], x.message)
+	}
+	var list func([]outcome.Step)
+	list = func(steps []outcome.Step) {
+		for i := range steps {
+			s := &steps[i]
+			s.Messages, s.MessagesLeftOut = all[s.ID], left[s.ID]
+			slices.Reverse(s.Messages)
+			list(s.Items)
+			list(s.Steps)
+		}
+	}
+	if len(told) > 0 {
+		list(steps)
+	}
 }
 
 // fit puts a step's result into a blob where the document has no room for it. A run that goes on shows its size alone.

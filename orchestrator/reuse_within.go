@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
@@ -445,6 +446,9 @@ func (x *takeover) made(ctx context.Context, st *outcome.Step) (all bool, err er
 		}
 		return all, nil
 	case st.Status != outcome.StepSucceeded || st.Started.IsZero() && !st.Reused: // nobody has made it: whoever decided it does so again
+		if st.Status == outcome.StepSucceeded && st.Tool == agent.Communicate {
+			x.u.Told = append(x.u.Told, st.ID) // and people are not told it again
+		}
 		return all, nil
 	}
 	value, err := x.pastResult(ctx, x.doc, st, false)

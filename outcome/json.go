@@ -386,6 +386,11 @@ func (s *Step) append(b []byte) []byte {
 		b = append(b, `,"said":`...)
 		b = appendValue(b, s.Said)
 	}
+	if len(s.Messages) > 0 {
+		b = append(b, `,"messages":`...)
+		b = appendValue(b, s.Messages)
+	}
+	b = appendNumber(b, `,"messages_left_out":`, s.MessagesLeftOut)
 	if len(s.Refused) > 0 {
 		b = append(b, `,"refused":`...)
 		b = appendValue(b, s.Refused)

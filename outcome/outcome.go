@@ -260,6 +260,10 @@ type Step struct {
 	Answers []*Answered `json:"answers,omitempty"`
 	// Said is what people have said to it, of an agent, in its order: as much as there is room for, the latest first to stay.
 	Said []Said `json:"said,omitempty"`
+	// Messages are what it has told people, of an agent, in the order of the records: as many as there is room for, the latest first
+	// to stay. MessagesLeftOut is how many there was no room for.
+	Messages        []Message `json:"messages,omitempty"`
+	MessagesLeftOut int       `json:"messages_left_out,omitempty"`
 	// Refused are the answers of its planner that came to nothing, of an agent, in the order of their rounds: the latest first to stay.
 	Refused []Refused `json:"refused,omitempty"`
 	// ToolLogs are the calls that were made, of an agent whose planner answers in commands, in the order of its answers, once the

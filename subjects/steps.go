@@ -156,6 +156,7 @@ const (
 	EventQuestion = "question" // a step waits for a person; body: what is asked
 	EventAmend    = "amend"    // the plan was amended; body: what it is at now
 	EventProgress = "progress" // a worker says how far a step is; body: what it says
+	EventMessage  = "message"  // an agent tells people something that stays; body: what
 	EventToken    = "token"    // a language model, or another handler, writes; body: what has come of it
 )
 

@@ -48,6 +48,9 @@ export interface Answered { decision: string; by?: string; reason?: string; at: 
 // Said is a word to an agent. round is the one whose planner is told of it, absent as long as none has taken it.
 export interface Said { id: string; by?: string; verified?: boolean; interrupt?: boolean; round?: number; content?: unknown }
 
+// Message is what an agent told people by a call, its step. bytes is how long it is where text is not all of it.
+export interface Message { step: string; round: number; at?: string; text?: string; bytes?: number; reused?: boolean }
+
 // Refused is what a planner answered that came to nothing; count is how many problems there are, of which problems are the first.
 export interface Refused { round: number; problems: Problem[]; count: number }
 
@@ -55,7 +58,7 @@ export interface Detail {
   id: string; tool: string; status: string; attempts?: number; ready?: string; started?: string; ended?: string; decided?: string;
   worker?: string; waiting?: string; error?: Fault; reused?: boolean; arguments?: Value; result?: Value; again?: string;
   tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number; asked?: boolean }[];
-  answer?: Answered; answers?: Answered[]; said?: Said[]; refused?: Refused[];
+  answer?: Answered; answers?: Answered[]; said?: Said[]; messages?: Message[]; messages_left_out?: number; refused?: Refused[];
 }
 
 export interface Tool {

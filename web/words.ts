@@ -1,18 +1,19 @@
-// What was said to an agent, and which answers of its planner were refused, round by round.
-import type { Detail, Refused, Said } from "./api";
+// What an agent told people, what was said to it, and which answers of its planner were refused, round by round.
+import type { Detail, Message, Refused, Said } from "./api";
 import { effect, h, signal, type Child } from "./dom";
-import { count, indent, problem } from "./format";
+import { count, indent, moment, problem, size } from "./format";
 import { over } from "./model";
 import type { Shared } from "./run";
 
-// words shows both with an agent's step, and with the planner of a round those of that round.
+// words shows all of it with an agent's step, and with the planner of a round those of that round.
 export function words(m: Shared, d: Detail): Child {
-  const { said = [], refused = [] } = d, planner = d.id.endsWith("/=plan");
-  const rounds = [...new Set([...said, ...refused].map((x) => x.round))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
-  const title = [said.length && "What was said to " + (planner ? "its agent" : "it"), refused.length && (planner ? "Its answer was refused" : "Refused answers of its planner")];
-  return rounds.length > 0 && h("section", { class: "words" }, h("h3", null, title.filter(Boolean).join(" · ")), rounds.map((round) => [
+  const { said = [], messages = [], refused = [] } = d, planner = d.id.endsWith("/=plan");
+  const rounds = [...new Set([...said, ...messages, ...refused].map((x) => x.round))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+  const title = [messages.length && "What " + (planner ? "its agent" : "it") + " told people", said.length && "What was said to " + (planner ? "its agent" : "it"), refused.length && (planner ? "Its answer was refused" : "Refused answers of its planner")];
+  return rounds.length > 0 && h("section", { class: "words" }, h("h3", null, title.filter(Boolean).join(" · ")),
+    d.messages_left_out && h("p", { class: "faint" }, count(d.messages_left_out, "message"), " before are not listed: there are too many."), rounds.map((round) => [
     !planner && h("h4", null, heading(m, d, round)),
-    said.filter((w) => w.round === round).map(word), refused.filter((x) => x.round === round).map(refusal),
+    said.filter((w) => w.round === round).map(word), messages.filter((x) => x.round === round).map((x) => message(m, x)), refused.filter((x) => x.round === round).map(refusal),
   ]));
 }
 
@@ -34,6 +35,13 @@ function heading(m: Shared, d: Detail, round: number | undefined): Child {
 function word(w: Said) {
   return h("blockquote", null, h("p", { class: "by" }, h("b", null, w.by || "somebody"), w.by && !w.verified && h("small", null, " (unverified)"), w.interrupt ? " interrupted:" : " said:"),
     h("p", { class: "text" }, text(w.content)));
+}
+
+// message leads to its call, whose result is all of it.
+function message(m: Shared, x: Message) {
+  return h("blockquote", { class: "message" }, h("p", { class: "by" }, h("button", { class: "link", onclick: () => m.choose(x.step) }, x.step.slice(x.step.lastIndexOf("/") + 1)),
+    " told people", x.at && h("small", null, " ", moment(x.at)), x.reused && h("small", null, " (told by the run that this one tries again)"), ":"),
+    h("p", { class: "text" }, x.text ?? ""), (x.bytes || !x.text) && h("p", { class: "faint" }, x.bytes ? `Only the beginning of ${size(x.bytes)}: its call has it all.` : "It is too long to be shown here: its call has it."));
 }
 
 // text is a word as it was said: a text, or its parts, of which those that are no text are shown as JSON.

@@ -45,6 +45,13 @@ type ProgressEvent struct {
 	outcome.Progress
 }
 
+// MessageEvent tells what an agent tells people, once the record of its call stands.
+type MessageEvent struct {
+	Run   string `json:"run"`
+	Agent string `json:"agent"` // the step that calls it
+	outcome.Message
+}
+
 // TokenEvent tells what the handler of a step is writing.
 type TokenEvent struct {
 	Run     string `json:"run"`
@@ -151,6 +158,9 @@ func (e StepEvent) Body() []byte {
 func (e ProgressEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
+func (e MessageEvent) Body() []byte { return plainEvent(e) }
+
+// Body writes the event.
 func (e TokenEvent) Body() []byte { return plainEvent(e) }
 
 // Body writes the event.
@@ -168,9 +178,9 @@ func plainEvent(e any) []byte {
 	return b
 }
 
-// ParseEvent reads an event into its form, StartEvent, StepEvent, ProgressEvent, TokenEvent, QuestionEvent, AmendEvent or
+// ParseEvent reads an event into its form, StartEvent, StepEvent, ProgressEvent, MessageEvent, TokenEvent, QuestionEvent, AmendEvent or
 // ConflictEvent; ok is false for what is none.
-func ParseEvent[E StartEvent | StepEvent | ProgressEvent | TokenEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
+func ParseEvent[E StartEvent | StepEvent | ProgressEvent | MessageEvent | TokenEvent | QuestionEvent | AmendEvent | ConflictEvent](body []byte) (e E, ok bool) {
 	if json.Unmarshal(body, &e) != nil {
 		var none E
 		return none, false

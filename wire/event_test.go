@@ -15,7 +15,7 @@ import (
 )
 
 // event freezes an event that decodes to what it was made of.
-func event[E wire.StartEvent | wire.StepEvent | wire.ProgressEvent | wire.TokenEvent | wire.QuestionEvent | wire.AmendEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
+func event[E wire.StartEvent | wire.StepEvent | wire.ProgressEvent | wire.MessageEvent | wire.TokenEvent | wire.QuestionEvent | wire.AmendEvent | wire.ConflictEvent](t *testing.T, name string, e E, body func(E) []byte) {
 	t.Helper()
 	plain, err := json.Marshal(e)
 	require.NoError(t, err)
@@ -35,6 +35,7 @@ func TestEventForms(t *testing.T) {
 	event(t, "start_event", wire.StartEvent{Run: "order-42", Steps: 3, Time: at}, wire.StartEvent.Body)
 	step := wire.StepEvent{Run: "order-42", Step: "tokyo", Tool: "get_weather", Status: outcome.StepSucceeded, Attempt: 1, Time: at, MS: 1.5, Worker: "w1"}
 	event(t, "step_event", step, wire.StepEvent.Body)
+	event(t, "message_event", wire.MessageEvent{Run: "order-42", Agent: "a", Message: outcome.Message{Step: "a/=1/tell", Round: 1, At: at, Text: "It has <b>3</b>.", Bytes: 5000}}, wire.MessageEvent.Body)
 	retry := wire.StepEvent{Run: "order-42", Step: "tokyo=3", Tool: "get_weather", Status: outcome.StepRetrying, Attempt: 1, Time: at, Worker: "w1", Error: failed, RetryAt: &later}
 	event(t, "retry_event", retry, wire.StepEvent.Body)
 	problem := fault.Problem{

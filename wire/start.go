@@ -79,6 +79,9 @@ type Reuse struct {
 	// Rounds are the results of calls in rounds of agents, and of their planners, by token. Each counts while all before it
 	// in the loop was taken over.
 	Rounds map[string]ReusedResult `json:"rounds,omitempty"`
+	// Told are the calls in such rounds by which agents had told people something, by token. Their owners decide them again, and
+	// tell nobody anew; an orchestrator that doesn't know of it does.
+	Told []string `json:"told,omitempty"`
 	// Keys are the idempotency keys that steps which are executed again had in that run, or in the one before it.
 	Keys map[string]string `json:"keys,omitempty"`
 }

@@ -71,14 +71,22 @@ func (v *View) head(look Look, now time.Time) string {
 	return parts[0] + look.Dim("  "+strings.Join(parts[1:], "  "))
 }
 
+// counts counts the calls that the planner asked for, and those of them that are over.
 func (r *viewRound) counts() (over, calls int) {
 	for _, s := range r.calls {
-		if s.status.Terminal() {
+		if !s.asked() {
+			continue
+		}
+		if calls++; s.status.Terminal() {
 			over++
 		}
 	}
-	return over, len(r.calls)
+	return over, calls
 }
+
+// asked reports whether it is a call that the planner asked for: no value, which calls nothing, and nothing that the agent calls
+// for itself.
+func (s *viewStep) asked() bool { return (s.tool != "" || s.holds) && !ownCall(s.id) }
 
 // lines draws a round in at most rows lines: all of it, or its head alone, which counts the calls then.
 func (r *viewRound) lines(look Look, n int, now time.Time, rows int) []string {
@@ -91,10 +99,10 @@ func (r *viewRound) lines(look Look, n int, now time.Time, rows int) []string {
 		head += "  " + look.Dim(spentTokens(r))
 	}
 	over, calls := r.counts()
-	if calls+1 > rows {
+	if len(r.calls)+1 > rows {
 		failed := 0
 		for _, s := range r.calls {
-			if s.status.Unsuccessful() {
+			if s.asked() && s.status.Unsuccessful() {
 				failed++
 			}
 		}
@@ -111,10 +119,11 @@ func (r *viewRound) lines(look Look, n int, now time.Time, rows int) []string {
 	return out
 }
 
-// open draws the calls that are not over, as many as there is room for.
+// open draws the calls that are not over, and those by which people were told something, as many as there is room for.
 func (r *viewRound) open(look Look, now time.Time, rows int) (lines []string) {
 	for _, s := range r.calls {
-		if len(lines) < rows && !s.status.Terminal() && s.status != outcome.StepWaiting && s.status != "" {
+		at := !s.status.Terminal() && s.status != outcome.StepWaiting && s.status != ""
+		if len(lines) < rows && (at || s.told != "") {
 			lines = append(lines, s.line(look, r.width(), now))
 		}
 	}
@@ -176,6 +185,9 @@ func (s *viewStep) state(look Look, now time.Time) string {
 	}
 	if s.says != "" && !s.status.Terminal() {
 		parts = append(parts, text.OneLine(text.Clip(s.says, mostSaid)))
+	}
+	if s.told != "" {
+		parts = append(parts, s.told)
 	}
 	if s.why != "" {
 		parts = append(parts, text.OneLine(text.Clip(s.why, mostSaid)))

@@ -39,6 +39,9 @@ const summary = "=summary"
 // guard begins what the calls of a round are that ask guards.
 const guard = "=guard-"
 
+// ownCall reports whether what Place returned is a call that the agent makes for itself, beside that of its planner.
+func ownCall(what string) bool { return what == summary || strings.HasPrefix(what, guard) }
+
 // Earlier reports whether what Place returned is a step that stands for the results of an earlier round.
 func Earlier(what string) bool { return earlier.MatchString(what) }
 
@@ -92,7 +95,7 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 		_, took := s.Took()
 		r.Planner, r.Calls, r.Took = s.Status, s.Attempts, took
 		r.uses(used(s, blob))
-	case what == summary, strings.HasPrefix(what, guard):
+	case ownCall(what):
 		r.uses(used(s, blob))
 	case !Earlier(what) && called(s):
 		r.Steps++
@@ -309,7 +312,7 @@ func Standing(s *outcome.Step) string {
 	round, calls, over, thinks := -1, 0, 0, false
 	for k := range s.Steps {
 		n, what, ok := Place(s.ID, s.Steps[k].ID)
-		if !ok || n < round || Earlier(what) || what == summary {
+		if !ok || n < round || Earlier(what) || ownCall(what) {
 			continue
 		}
 		if n > round {
@@ -317,6 +320,9 @@ func Standing(s *outcome.Step) string {
 		}
 		if what == "" {
 			thinks = !s.Steps[k].Status.Terminal()
+			continue
+		}
+		if !called(&s.Steps[k]) {
 			continue
 		}
 		if calls++; s.Steps[k].Status.Terminal() {

@@ -43,6 +43,8 @@ type viewStep struct {
 	says     string // what it waits for, how far it is, or the end of what it writes
 	writes   bool   // says is the latter
 	over     int    // steps within it that are over
+	holds    bool   // it has steps within it
+	told     string // the last that it has told people
 }
 
 // NewView returns the view of a run whose step is an agent.
@@ -107,6 +109,9 @@ func (v *View) Apply(e client.Event, now time.Time) (stale bool) {
 			s.write(e, now)
 		}
 		return false
+	case subjects.EventMessage:
+		v.tell(e.Message)
+		return false
 	case subjects.EventProgress, subjects.EventQuestion:
 		e.Status = outcome.StepRunning
 		if e.Kind == subjects.EventQuestion {
@@ -134,8 +139,16 @@ func (v *View) Apply(e client.Event, now time.Time) (stale bool) {
 	return what == "" && e.Status.Terminal() && !v.rounds[n].read || !known && e.Tool == ""
 }
 
+// tell takes what people are told, by the call of a round or within one.
+func (v *View) tell(m *outcome.Message) {
+	if s, _ := v.at(m.Step); s != nil {
+		s.told = Brief(m, mostSaid)
+	}
+}
+
 // within takes an event of a step inside of a call.
 func (s *viewStep) within(e client.Event, now time.Time) {
+	s.holds = true
 	if e.Status.Terminal() {
 		s.over++
 	}
@@ -217,6 +230,9 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 			}
 		}
 	}
+	for _, x := range Messages(doc) {
+		v.tell(x.Message)
+	}
 	return v.ended.IsZero() && slices.ContainsFunc(v.rounds, (*viewRound).forms)
 }
 
@@ -242,6 +258,7 @@ func (s *viewStep) merge(x *outcome.Step, now time.Time) {
 	if s.tool == "" {
 		s.tool = x.Tool
 	}
+	s.holds = s.holds || len(x.Steps)+len(x.Items) > 0
 	if s.status.Terminal() || s.status != "" && !x.Status.Terminal() { // an event said it, and later
 		return
 	}

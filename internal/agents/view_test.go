@@ -108,3 +108,66 @@ func TestViewOfManyRounds(t *testing.T) {
 	require.Contains(t, strings.Join(v.Lines(plainLook(), 14, noon), "\n"), "rounds before")
 	require.Nil(t, v.round(1<<40), "a peer that counts otherwise")
 }
+
+// hostile would steer a terminal.
+const hostile = "\x1b[2J\u009b1Aall\x07 paid"
+
+// What people are told stays with its call while the run goes on, also where there is no room for the calls of its round.
+func TestViewOfMessages(t *testing.T) {
+	t.Parallel()
+	v := NewView("r", "a", noon)
+	v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon)
+	v.Apply(told("a/=0/m", "communicate", outcome.StepSucceeded), noon)
+	v.Apply(client.Event{Kind: subjects.EventMessage, Step: "a/=0/m", Agent: "a", Message: &outcome.Message{Step: "a/=0/m", Text: hostile}}, noon)
+	require.Equal(t, "    s  m  communicate   [2J 1Aall  paid", v.Lines(plainLook(), 24, noon)[2])
+	for n := range 9 {
+		v.Apply(told(fmt.Sprintf("a/=0/x%d", n), "add", outcome.StepSucceeded), noon)
+	}
+	v.Apply(told("a/=1/=plan", "model", outcome.StepRunning), noon)
+	require.Contains(t, strings.Join(v.Lines(plainLook(), 8, noon), "\n"), "[2J 1Aall  paid")
+
+	late := NewView("r", "a", noon)
+	late.Merge(&outcome.Run{Steps: []outcome.Step{{ID: "a", Messages: []outcome.Message{{Step: "a/=0/m=1", Text: "One.", Bytes: 9000}},
+		Steps: []outcome.Step{{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}, {ID: "a/=0/m", Tool: "communicate", Status: outcome.StepSucceeded}}}}}, noBlob, noon)
+	require.Contains(t, late.Lines(plainLook(), 24, noon)[2], "One. (9000 bytes, the result of a/=0/m=1)")
+}
+
+// Messages are told in one line or whole, and with a terminal nothing comes of what is in them.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b"}, {ID: "a", MessagesLeftOut: 2, Messages: []outcome.Message{
+		{Step: "a/=1/m", Round: 1, Text: "One\ntwo\r\n" + hostile}, {Step: "a/=2/m", Round: 2, Bytes: 7}, {Step: "a/=3/m", Round: 3, Text: "Again.", Reused: true},
+	}, Steps: []outcome.Step{{ID: "a/=1/c", Messages: []outcome.Message{{Step: "a/=1/c/=0/m", Text: strings.Repeat("é", 9), Bytes: 9000}}}}}}}
+	all := Messages(doc)
+	require.Len(t, all, 4)
+	require.Equal(t, []any{"a", 2, "a/=1/c"}, []any{all[0].Agent, all[0].LeftOut, all[3].Agent})
+	require.Zero(t, all[1].LeftOut)
+	require.Equal(t, "One two  [2J 1Aall  paid", Brief(all[0].Message, 100))
+	require.Equal(t, "One… (26 bytes, the result of a/=1/m)", Brief(all[0].Message, 3))
+	require.Equal(t, "(7 bytes, the result of a/=2/m)", Brief(all[1].Message, 100))
+	require.Equal(t, "Again. (told by the run that this one tries again)", Brief(all[2].Message, 100))
+	require.Equal(t, []string{"One", "two", " [2J 1Aall  paid"}, Paragraphs(all[0].Message))
+	require.Equal(t, []string{"(7 bytes, the result of a/=2/m)"}, Paragraphs(all[1].Message))
+	require.Equal(t, []string{strings.Repeat("é", 9), "(9000 bytes, the result of a/=1/c/=0/m)"}, Paragraphs(all[3].Message))
+}
+
+// Values, and what an agent calls for itself, are no calls that its planner asked for.
+func TestViewOfValues(t *testing.T) {
+	t.Parallel()
+	v := NewView("r", "a", noon)
+	v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon)
+	v.Apply(told("a/=0/x", "add", outcome.StepSucceeded), noon)
+	require.True(t, v.Apply(told("a/=0/v", "", outcome.StepSucceeded), noon), "it may be a plan within the step")
+	v.Apply(told("a/=0/=guard-1", "check", outcome.StepSucceeded), noon)
+	require.Contains(t, v.Lines(plainLook(), 24, noon)[0], "1 of 1 call over")
+	steps := []outcome.Step{
+		{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}, {ID: "a/=0/x", Tool: "add", Status: outcome.StepSucceeded}, {ID: "a/=0/v", Status: outcome.StepSucceeded},
+		{ID: "a/=0/w", Status: outcome.StepWaiting}, {ID: "a/=0/p", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/p/y", Tool: "add"}}},
+	}
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: steps}}}
+	v.Merge(doc, noBlob, noon)
+	require.Contains(t, v.Lines(plainLook(), 24, noon)[0], "1 of 2 calls over")
+	require.Equal(t, 2, RoundsOf(doc, "a", noBlob)[0].Steps, "as the table of rounds counts them")
+	require.Contains(t, strings.Join(v.Lines(plainLook(), 6, noon), "\n"), "1 of 2 calls over", "where there is no room")
+	require.Equal(t, "2 calls of round 0, 1 over", Standing(&doc.Steps[0]), "and get")
+}

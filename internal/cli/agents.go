@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/agents"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
@@ -140,6 +141,7 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 		}
 		a.texts(a.stderr)(agents.Table(all))
 		a.say("%s", agents.Summary(all))
+		a.sayMessages(doc)
 		if why := agents.LastProblems(doc, agents.Step); len(why) > 0 {
 			a.say("%s", a.errStyle.bold("what was wrong with the last answer"))
 			for _, line := range why[:min(len(why), mostRefused)] {
@@ -148,6 +150,26 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 			if more := len(why) - mostRefused; more > 0 {
 				a.say("  and %d more: stepjet get %s --step %s", more, quote(run), agents.Step)
 			}
+		}
+	}
+}
+
+// sayMessages says what the agents of a run have told people, below each other, whole as far as the document has it.
+func (a *app) sayMessages(doc *outcome.Run) {
+	for k, x := range agents.Messages(doc) {
+		if k == 0 {
+			a.say("%s", a.errStyle.bold("told people"))
+		}
+		if x.LeftOut > 0 {
+			a.say("  %s", a.errStyle.dim("… "+text.Count(x.LeftOut, "message")+" before"))
+		}
+		who := fmt.Sprintf("round %d", x.Round)
+		if x.Agent != agents.Step {
+			who = oneLine(x.Agent) + ", " + who
+		}
+		a.say("  %s", a.errStyle.dim(who))
+		for _, line := range agents.Paragraphs(x.Message) {
+			a.say("    %s", line)
 		}
 	}
 }

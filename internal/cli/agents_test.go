@@ -168,6 +168,33 @@ func TestLookingAtAnAgent(t *testing.T) {
 	require.Regexp(t, `(?m)^succeeded  a  helper  [0-9.]+ m?s$`, stdout)
 }
 
+// What an agent tells people is seen while it runs, in its report, and with "get" and "watch" after the end; nothing in it steers a
+// terminal.
+func TestWhatAnAgentTellsPeople(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	planning(t, url, holding{answers: []string{
+		`{"steps":[{"id":"m","tool":"communicate","arguments":{"message":"It is done:\n\u001b[2J\u009b1Aall paid."}}]}`, `{"output":%s}`,
+	}})
+	_, stderr, code := execute(t, data, `{"name":"teller","description":"Tells.","inputSchema":{"type":"object"},
+		"agent":{"planner":{"tool":"planner","mode":"plan"},"instructions":"Tell.","tools":["communicate"],"max_rounds":5}}`, "agents", "apply", "-")
+	require.Zero(t, code, stderr)
+	stdout, stderr, code := execute(t, data, "", "agents", "run", "teller", "--run", "r", "--input", `{"by": 1}`)
+	require.Zero(t, code, stderr+stdout)
+	require.Contains(t, stderr, "\nmessage    agent/=0/m  It is done:  [2J 1Aall paid.\n", "as it comes")
+	require.Contains(t, stderr, "told people\n  round 0\n    It is done:\n     [2J 1Aall paid.\n", "and once it is over")
+	for _, x := range [][2]string{{"get", "\ntold people\nagent, round 0  It is done:  [2J 1Aall paid.\n"}, {"watch", "\nmessage    agent/=0/m  It is done:  [2J 1Aall paid.\n"}} {
+		stdout, stderr, code = execute(t, data, "", x[0], "r")
+		require.Zero(t, code, stderr)
+		require.Contains(t, stdout, x[1])
+		require.NotContains(t, stdout+stderr, "\x1b")
+	}
+	stdout, stderr, code = execute(t, data, "", "get", "r", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"messages":[{"step":"agent/=0/m","round":0,"at":"`)
+}
+
 // Who waits for an agent whose planner is of no use is told what was wrong with its last answer.
 func TestWhatWasWrongWithAnAnswer(t *testing.T) {
 	t.Parallel()

@@ -181,9 +181,26 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 		b.WriteByte('\n')
 		a.stepTable(doc, items).write(&b, "", a.width())
 	}
+	writeMessages(&b, st, doc)
 	writeAnswers(&b, st, doc, items, a.width())
 	_, err := a.stdout.Write(b.Bytes())
 	return err
+}
+
+// writeMessages writes what the agents of a run have told people, below its steps.
+func writeMessages(b *bytes.Buffer, st style, doc *outcome.Run) {
+	var t table
+	for _, x := range agents.Messages(doc) {
+		who := fmt.Sprintf("%s, round %d", oneLine(x.Agent), x.Round)
+		if x.LeftOut > 0 {
+			t.add(cell{text: oneLine(x.Agent), paint: st.bold}, plain(st.dim("… "+text.Count(x.LeftOut, "message")+" before")))
+		}
+		t.add(cell{text: who, paint: st.bold}, plain(agents.Brief(x.Message, mostOfMessage)))
+	}
+	if len(t.rows) > 0 {
+		b.WriteString("\n" + st.dim("told people") + "\n")
+		t.write(b, "", 0)
+	}
 }
 
 // noBlob is for what is not worth fetching a large answer of a planner for: what it took is not known then.

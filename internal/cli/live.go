@@ -65,6 +65,8 @@ func (l *lines) event(e client.Event) {
 		}
 	case subjects.EventProgress:
 		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "says"))+"  "+oneLine(e.Step)+"  "+howFar(e))
+	case subjects.EventMessage:
+		_, _ = fmt.Fprintln(l.w, l.st.bold(fmt.Sprintf("%-9s", "message"))+"  "+oneLine(e.Step)+"  "+agents.Brief(e.Message, mostOfMessage))
 	case subjects.EventToken:
 		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "writes"))+"  "+oneLine(e.Step)+"  "+clipLine(e.Text))
 	case subjects.EventQuestion:
@@ -87,6 +89,9 @@ func (l *lines) event(e client.Event) {
 		}
 	}
 }
+
+// mostOfMessage is how much of what an agent tells people stands in a line, in bytes.
+const mostOfMessage = 512
 
 // howFar is what the worker of a step says of how far it is.
 func howFar(e client.Event) string {

@@ -73,6 +73,13 @@ func TestGoldenGet(t *testing.T) {
 	require.NoError(t, a.showRun(active, false))
 	fmt.Fprintln(out, "----")
 
+	telling := sampleRun()
+	telling.Steps[0].MessagesLeftOut, telling.Steps[0].Messages = 3, []outcome.Message{
+		{Step: "tokyo/=1/m", Round: 1, Text: "It rains\n\x1b[31min \u009bTokyo."}, {Step: "tokyo/=2/m", Round: 2, Text: strings.Repeat("long ", 200), Bytes: 9000},
+	}
+	require.NoError(t, a.showRun(telling, false))
+	fmt.Fprintln(out, "----")
+
 	rejected := &outcome.Run{Run: "bad", Tenant: "acme", Status: outcome.Rejected, Submitted: noon, Digest: "00", Outcome: &outcome.Outcome{
 		Run: "bad", Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "the tool 'ecko' is not registered", Hint: "did you mean 'echo'?"}}}}
 	require.NoError(t, a.showRun(rejected, false))

@@ -82,7 +82,8 @@ func (l looking) step(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return d, err
 }
 
-// ofRound shows with the planner of a round what its agent was told of for that round, and why its answer was refused.
+// ofRound shows with the planner of a round what its agent was told of for that round, what it told people in it, and why its answer
+// was refused.
 func (d *detail) ofRound(doc *outcome.Run) {
 	round := subjects.ScopeOf(d.ID)
 	if !subjects.IsIteration(round) || d.ID != subjects.OwnCall(round, "plan") {
@@ -97,6 +98,11 @@ func (d *detail) ofRound(doc *outcome.Run) {
 	for _, w := range agent.Said {
 		if w.Round != nil && is(*w.Round) {
 			d.Said = append(d.Said, w)
+		}
+	}
+	for i := range agent.Messages {
+		if is(agent.Messages[i].Round) {
+			d.Messages = append(d.Messages, agent.Messages[i])
 		}
 	}
 	for _, x := range agent.Refused {

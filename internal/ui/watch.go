@@ -54,7 +54,7 @@ func newChanges() *changes {
 
 func (c *changes) add(e client.Event) {
 	switch {
-	case e.Step == "":
+	case e.Step == "" || e.Kind == subjects.EventMessage: // its call is told of by itself
 		return
 	case e.Kind == subjects.EventToken:
 		c.write(e)

@@ -104,3 +104,34 @@ func TestWhatWasSaidToAnAgentIsShown(t *testing.T) {
 	require.Equal(t, "m2", of("a%2F%3D2%2F%3Dplan").Said[0].ID, "it stands in the history")
 	refused(w, w.request(http.MethodGet, "/api/v1/runs/acme.r/steps/a%2F%3D3%2F%3Dplan", nil), http.StatusNotFound)
 }
+
+// What an agent tells people is shown with the agent and with the planner of its round, as text, while it goes on and after the end.
+func TestWhatAnAgentTellsPeopleIsShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	asked, answer := w.planning()
+	_, err := w.client("acme").Submit(w.ctx(), []byte(`{"steps":[{"id":"a","agent":{"planner":{"tool":"planner"},"tools":["communicate"]}}]}`), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	of := func(step string) []outcome.Message {
+		return get[struct{ Messages []outcome.Message }](w, "runs/acme.r/steps/"+step).Messages
+	}
+	tell := func(text string) map[string]any {
+		return map[string]any{"steps": []any{map[string]any{"id": "m", "tool": "communicate", "arguments": map[string]any{"message": text}}}}
+	}
+	shown := func() {
+		t.Helper()
+		require.Eventually(t, func() bool { return len(of("a")) == 2 }, patience, 10*time.Millisecond)
+		require.Equal(t, []string{"<img src=x>", "Two."}, []string{of("a")[0].Text, of("a")[1].Text})
+		require.Equal(t, of("a")[:1], of("a%2F%3D0%2F%3Dplan"))
+		require.Equal(t, of("a")[1:], of("a%2F%3D1%2F%3Dplan"))
+	}
+	for _, text := range []string{"<img src=x>", "Two."} {
+		<-asked
+		answer <- tell(text)
+	}
+	<-asked
+	shown()
+	answer <- map[string]any{"output": 1}
+	require.Eventually(t, func() bool { return get[sheet](w, "runs/acme.r").Status == "succeeded" }, patience, 10*time.Millisecond)
+	shown()
+}

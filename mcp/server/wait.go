@@ -223,6 +223,9 @@ func (w *waiting) take(e client.Event) {
 		w.asks = w.asks || e.Status == outcome.StepAsking
 	case subjects.EventProgress:
 		w.progress.heard(e)
+	case subjects.EventMessage:
+		e.Progress = &outcome.Progress{Message: e.Message.Text}
+		w.progress.heard(e)
 	case subjects.EventQuestion:
 		w.asks = true
 	case subjects.EventAmend:

@@ -3,6 +3,7 @@
 package again
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stepjet/stepjet/machine"
@@ -28,6 +29,11 @@ func (r Run) Taken(c machine.Call) bool {
 		res = r.Machine.Result(c)
 	}
 	return res != nil && res.ByOwner && res.Error == nil
+}
+
+// Told reports whether what an agent tells people by a call that is over was told by the run that this one tries again.
+func (r Run) Told(c machine.Call) bool {
+	return r.some() && slices.Contains(r.Reuse.Told, r.Machine.Token(c)) && (&unchanged{r, map[int]bool{}}).call(c)
 }
 
 // Made reports whether something of what a composite in a round is made of was made in this run, or nothing of it was taken

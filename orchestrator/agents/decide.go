@@ -344,7 +344,8 @@ func (l *Loop) Ready(round int, path string, since uint64, arguments json.RawMes
 	return c.args, nil, nil
 }
 
-// Said is what a call of a round tells the user, for one that does; empty for all others.
+// Said is what a call of a round tells the user in passing, for one that does; empty for all others, and for what stays: that is
+// told by its record.
 func (l *Loop) Said(round int, path string, arguments json.RawMessage) string {
 	x, err := l.answer(round)
 	if err != nil || x.answer == nil {
@@ -354,7 +355,7 @@ func (l *Loop) Said(round int, path string, arguments json.RawMessage) string {
 	if !known {
 		return ""
 	}
-	if e := l.entry(round, x, i); e == nil || e.Kind != agent.KindTell {
+	if e := l.entry(round, x, i); e == nil || e.Kind != agent.KindTell || e.Name == agent.Communicate {
 		return ""
 	}
 	return agent.Message(arguments)

@@ -206,6 +206,26 @@ test("what is said to an agent is shown as it comes, round by round, with what w
   assert.deepEqual(page.wrong, []);
 });
 
+test("what an agent tells people is shown under its round, as text, while it goes on and after the end", async (t) => {
+  await stack.submit("settle-316", [{ id: "clerk", tool: "clerk", arguments: { hold: 3, tell: hostile } }], "acme");
+  const page = await open(t, run("acme.settle-316") + "?view=steps&step=clerk");
+  const words = page.locator(".drawer .words"), message = words.locator("blockquote.message", { hasText: hostile });
+  await words.locator("h3", { hasText: "What it told people" }).waitFor();
+  await words.locator("h4", { hasText: /^Round 1$/ }).waitFor();
+  await message.waitFor();
+  await page.locator("header.run .title", { hasText: "running" }).waitFor();
+  await page.locator("header.run .title", { hasText: "succeeded" }).waitFor();
+  await page.reload();
+  await message.waitFor();
+  await words.getByRole("button", { name: "Round 1" }).click();
+  await words.locator("h3", { hasText: "What its agent told people" }).waitFor();
+  await message.getByRole("button", { name: "tell" }).click();
+  await page.locator(".drawer h2", { hasText: "clerk/=1/tell" }).waitFor();
+  assert.equal(await page.locator(".drawer img").count(), 0);
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  assert.deepEqual(page.wrong, []);
+});
+
 test("what models write is streamed, as text, bounded, and gone once it is over", async (t) => {
   await stack.submit("settle-313", [{ id: "clerk", tool: "clerk", arguments: { hold: 4 } }], "acme");
   const page = await open(t, "/nowhere");

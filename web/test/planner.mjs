@@ -6,7 +6,7 @@ const { round, input } = JSON.parse(readFileSync(0, "utf8"));
 const step = (id, tool, args) => ({ id, tool, arguments: args });
 const answers = [
   { steps: [step("orders", "sleep", { ms: 90 }), step("customer", "echo", { id: "c-17", name: "Ann Arbor" }), step("card", "fail", { message: "the card has expired", terminal: true })] },
-  { steps: [step("invoice", "echo", { to: "$ref:r0.customer.name" }), step("stock", "sleep", { ms: 60 })] },
+  { steps: [step("invoice", "echo", { to: "$ref:r0.customer.name" }), step("stock", "sleep", { ms: 60 }), ...(input.tell ? [step("tell", "communicate", { message: input.tell })] : [])] },
   { steps: [step("letter", "echo", { to: "$ref:r0.customer.name", about: "$ref:r1.invoice" })] },
   { output: { written_to: "$ref:r0.customer.name" } },
 ];

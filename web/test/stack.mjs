@@ -149,8 +149,8 @@ export const refund = [
 // clerk is an agent that has no model: test/planner.mjs answers.
 const clerk = {
   name: "clerk", description: "Settles what a customer asks for.",
-  inputSchema: { type: "object", properties: { hold: { type: "integer" }, odd: { type: "string" } } },
-  agent: { planner: { tool: "planner", mode: "plan" }, instructions: "Settle the bill.", tools: ["sleep", "echo", "fail"] },
+  inputSchema: { type: "object", properties: { hold: { type: "integer" }, odd: { type: "string" }, tell: { type: "string" } } },
+  agent: { planner: { tool: "planner", mode: "plan" }, instructions: "Settle the bill.", tools: ["sleep", "echo", "fail", "communicate"] },
 };
 
 // large makes steps that wait for earlier ones, of which one in so many fails; always the same.

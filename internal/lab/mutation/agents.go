@@ -340,7 +340,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-word-lost", "what a planner tells the user to stay is not in the account",
-		"agent/answer.go", "	case e.Name == keepsTelling:", "	case false:", "./agent", "Scenarios",
+		"agent/answer.go", "	case e.Name == Communicate:", "	case false:", "./agent", "Scenarios",
 	},
 	{
 		"agent-word-untold", "nobody who watches hears what a planner says",
@@ -778,6 +778,34 @@ var ofAgents = []mutant{
 	{
 		"history-unreadable", "a document is stored that nobody can read",
 		"kv/archive.go", "	if !json.Valid(body) { //", "	if body == nil { //", "./kv", "AFinishedRunIsKeptOnce",
+	},
+	{
+		"message-forgotten", "what an agent told people is gone once its run is over",
+		"orchestrator/documents.go", "		room.tells(r, i, st)\n", "		if !r.machine.Finished() {\n			room.tells(r, i, st)\n		}\n", "./orchestrator", "AnAgentTellsTheUser",
+	},
+	{
+		"message-late", "who comes late to a run is not told what its agents have told people",
+		"client/watch.go", "		w.allTold(s, each)\n", "", "./orchestrator", "AnAgentTellsTheUser",
+	},
+	{
+		"message-twice", "a watcher is told a message again by the next owner",
+		"client/watch.go", "		w.heard[e.Step] = true\n", "", "./client", "FollowReportsWhatHappens",
+	},
+	{
+		"message-anew", "a message that a retry takes over counts as told by it",
+		"orchestrator/documents.go", "Reused: tries(r).Told(c)}", "Reused: false}", "./orchestrator", "ARetryKeepsMessages",
+	},
+	{
+		"message-diverged", "a message counts as told before though its loop has gone another way",
+		"orchestrator/again/again.go", "r.Machine.Token(c)) && (&unchanged{r, map[int]bool{}}).call(c)", "r.Machine.Token(c))", "./orchestrator", "ARetryKeepsMessages",
+	},
+	{
+		"message-steers", "what an agent tells people steers a terminal",
+		"internal/agents/messages.go", "		lines = append(lines, text.OneLine(strings.TrimRight(line, \"\\r\\n\")))\n", "		lines = append(lines, strings.TrimRight(line, \"\\r\\n\"))\n", "./internal/agents", "Messages",
+	},
+	{
+		"view-value-called", "values count as calls where an agent's rounds are drawn",
+		"internal/agents/draw.go", "		if !s.asked() {\n", "		if ownCall(s.id) {\n", "./internal/agents", "ViewOfValues",
 	},
 	{
 		"sink-not-before-the-end", "a run is over before its objects are sent",

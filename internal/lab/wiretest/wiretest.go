@@ -23,7 +23,7 @@ var Kinds = []string{
 	"amend", "amend_approved", "amend_approves", "amend_by_owner", "amend_close", "amend_conflict", "amend_event", "amend_keep", "amend_problems", "amend_reply", "amend_reply_waits", "amend_reply_warnings", "amend_request", "amend_round", "amend_streamed",
 	"answer", "answer_approve", "answer_error", "answer_expire", "answer_reply", "answer_request", "answer_value", "beat", "beat_full", "beat_gone",
 	"blob", "claim", "cleared_override", "conflict_event", "dead_letter", "definition", "demand_answer", "demand_request", "end_event", "gathering",
-	"get_answer", "group", "hand_over", "handed_over", "head_answer", "history", "history_calls", "history_head", "member", "member_full", "note", "notice", "override", "override_answer",
+	"get_answer", "group", "hand_over", "handed_over", "head_answer", "history", "history_calls", "history_head", "member", "member_full", "message_event", "note", "notice", "override", "override_answer",
 	"ping_answer", "plan", "plan_groups", "plan_permissions", "progress", "progress_event", "question", "question_amendment", "question_amendment_event", "question_asks",
 	"question_event", "question_guard", "question_plan", "question_round", "question_round_event", "queues_answer", "queues_request", "refusal", "registration", "removed_tool", "request", "result_asks", "result_error",
 	"result_handle", "result_handle_checked", "result_ok", "result_redelivered", "result_text", "result_typed", "retry_event", "round", "round_begun", "round_blob", "round_end",
