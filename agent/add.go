@@ -9,19 +9,29 @@ import (
 )
 
 // Add notes what a call came to. A call of what is no entry sets no fact.
-func (f *Facts) Add(o Outcome) {
+func (f *Facts) Add(o Outcome) { coming{f, &o}.add() }
+
+// coming is what a call came to, on its way to the facts.
+type coming struct {
+	*Facts
+	o *Outcome
+}
+
+// add adds it, and returns the object that the entry captured.
+func (c coming) add() (captured Artifact, is bool) {
+	f, o := c.Facts, c.o
 	e := f.Entry(o.Entry)
 	if e == nil {
-		return
+		return captured, false
 	}
 	f.called = f.called.with(e.Tool, true)
 	if f.d.CaptureNested {
 		for _, a := range o.Nested {
-			f.board.add(a)
+			c.put(a)
 		}
 	}
 	if o.Failed {
-		return
+		return captured, false
 	}
 	f.succeeded = f.succeeded.with(e.Tool, true)
 	if e.To != "" {
@@ -29,7 +39,7 @@ func (f *Facts) Add(o Outcome) {
 	}
 	switch e.Kind {
 	case KindFacade:
-		f.open(e, o)
+		f.open(e, *o)
 	case KindSearch:
 		f.find(o.Result)
 	case KindTool:
@@ -37,12 +47,56 @@ func (f *Facts) Add(o Outcome) {
 			f.done = f.done.with(same(e.Tool, o.Arguments), o.Result)
 		}
 		if o.Type != "" {
-			f.board.add(Artifact{Type: o.Type, Value: o.Result})
+			c.put(Artifact{Type: o.Type, Value: o.Result})
 		}
-		if a, is := e.made(o.Result); is {
-			f.board.add(a)
+		if captured, is = c.captured(e); is {
+			c.put(captured)
 		}
 	case KindContext, KindPlan, KindBuiltIn, KindTell, KindAsk:
+	}
+	return captured, is
+}
+
+// captured returns the object that an entry makes of the result, still without a name; false for none.
+func (c coming) captured(e *Entry) (Artifact, bool) {
+	a := e.artifact
+	if a == nil {
+		return Artifact{}, false
+	}
+	v, ok := within(c.o.Result, a.path)
+	if !ok || kindOf(v) == jsontape.Null || !a.when.meets(c.about(v)) {
+		return Artifact{}, false
+	}
+	return Artifact{Type: a.typ, Value: v}, true
+}
+
+// put puts an object on the blackboard.
+func (c coming) put(a Artifact) { c.board.add(a, c.about(a.Value)) }
+
+// about is what a condition about an object sees: the object, and the facts as of the record that it comes by. They don't have
+// the object yet.
+func (c coming) about(object json.RawMessage) sight {
+	shared, known := c.shared, c.o.State == nil
+	return func(r reference) ([]byte, bool) {
+		switch {
+		case r.word == ofArtifact:
+			return within(object, r.path)
+		case r.word == ofBoard:
+			v, is := c.board.last(r.path[0].key)
+			if !is {
+				return nil, false
+			}
+			return within(v, r.path[1:])
+		case r.word == ofState && len(r.path) > 0:
+			if !known {
+				if now := c.o.State(); len(now) > 0 {
+					shared = now
+				}
+				known = true
+			}
+			return within(shared, r.path)
+		}
+		return c.look(r)
 	}
 }
 
@@ -51,6 +105,34 @@ func (f *Facts) Add(o Outcome) {
 func (f *Facts) Keeps(name, typ string) bool {
 	e := f.Entry(name)
 	return e != nil && (e.Kind == KindFacade || e.Kind == KindSearch || e.Kind == KindTool && (e.Destructive || typ != "" || e.artifact != nil))
+}
+
+// SentBy is the object that a call made which succeeded goes to sinks, and to which, by their places in its entry. What a worker
+// gave a type by itself is none: the sinks are those of what the entry captures. The facts are those before the call.
+func SentBy(before *Facts, o Outcome) (a Artifact, tool string, to map[int]Sink) {
+	e := before.Entry(o.Entry)
+	if e == nil || o.Failed || e.Kind != KindTool || len(e.Sinks()) == 0 {
+		return a, "", nil
+	}
+	if a, is := (coming{before.Clone(), &o}).add(); is {
+		for n, s := range e.Sinks() {
+			if s.sound() && n < mostSinks {
+				if to == nil {
+					to = map[int]Sink{}
+				}
+				to[n] = s
+			}
+		}
+		return a, e.Tool, to
+	}
+	return a, "", nil
+}
+
+// Inherit puts objects on the blackboard of an agent that has not begun: those of the agent that calls it.
+func (f *Facts) Inherit(objects []Artifact) {
+	for _, a := range objects {
+		coming{f, &Outcome{}}.put(a)
+	}
 }
 
 // open notes that a facade was called. Called again without arguments, it stays as it was.
@@ -100,7 +182,7 @@ func (f *Facts) find(result json.RawMessage) {
 
 // later returns a parser of entries that come while the agent runs.
 func (f *Facts) later() *entryReader {
-	return &entryReader{&parser{def: &Definition{universe: f.d.universe, States: f.d.States}, absent: map[string]bool{}, dynamic: true}}
+	return &entryReader{&parser{def: &Definition{universe: f.d.universe, States: f.d.States}, absent: map[string]bool{}, dynamic: true, alone: f.alone}}
 }
 
 // finish closes such a reading: what is exclusive among the entries that were there hides those that came.

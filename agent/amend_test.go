@@ -79,7 +79,7 @@ func TestRandomAmendments(t *testing.T) {
 	admitted, refused, opened := 0, 0, 0
 	for seed := range uint64(6_000) {
 		r := rand.New(rand.NewPCG(seed, 8))
-		h := history{agent: randomAgent(r)}
+		h := history{agent: randomAgent(r).withConditions(rand.New(rand.NewPCG(seed, 20)))}
 		d, _ := Parse(h.agent.JSON(), nil)
 		if d == nil {
 			continue

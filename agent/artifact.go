@@ -33,7 +33,7 @@ func (p *parser) artifactOf(e *Entry, v value) {
 		}
 		rule.path = r.path
 	}
-	rule.when = p.condition(m["when"], chainWords)
+	rule.when = p.aboutObject(m["when"])
 	rule.sinks = p.sinks(m["sink"])
 	if rule.typ != "" {
 		e.artifact = rule
@@ -111,25 +111,4 @@ func Sends(d *Definition) bool {
 		}
 	}
 	return false
-}
-
-// SentBy is the object that a call made which succeeded goes to sinks, and to which, by their places in its entry. What a worker
-// gave a type by itself is none: the sinks are those of what the entry captures.
-func SentBy(f *Facts, o Outcome) (a Artifact, tool string, to map[int]Sink) {
-	e := f.Entry(o.Entry)
-	if e == nil || o.Failed || e.Kind != KindTool {
-		return a, "", nil
-	}
-	if a, is := e.made(o.Result); is {
-		for n, s := range e.Sinks() {
-			if s.sound() && n < mostSinks {
-				if to == nil {
-					to = map[int]Sink{}
-				}
-				to[n] = s
-			}
-		}
-		return a, e.Tool, to
-	}
-	return a, "", nil
 }

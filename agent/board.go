@@ -24,6 +24,7 @@ type board struct {
 	latest  byName[json.RawMessage] // objects by the names that their types have: the full one, and what stands behind its last dot
 	counted byName[int]             // objects by the latter
 	bound   byName[json.RawMessage] // by the types of chains
+	untaken byName[bool]            // types of chains that did not take an object which they could have acted upon
 }
 
 // last returns the last object of a type.
@@ -31,26 +32,9 @@ func (b *board) last(typ string) (json.RawMessage, bool) {
 	return b.latest.get(typ)
 }
 
-// made returns the object that an entry makes of a result, still without a name; false for none.
-func (e *Entry) made(result json.RawMessage) (Artifact, bool) {
-	a := e.artifact
-	if a == nil {
-		return Artifact{}, false
-	}
-	v, ok := within(result, a.path)
-	if !ok || kindOf(v) == jsontape.Null {
-		return Artifact{}, false
-	}
-	if a.when != nil {
-		if holds, err := a.when.holds(func(r reference) ([]byte, bool) { return within(v, r.path) }); !holds || err != nil {
-			return Artifact{}, false
-		}
-	}
-	return Artifact{Type: a.typ, Value: v}, true
-}
-
 // add puts an object on the blackboard, and binds chains to it. A list binds nothing.
-func (b *board) add(a Artifact) {
+func (b *board) add(a Artifact, look sight) {
+	bind := b.takers(a, look) // their conditions don't see it on the blackboard yet
 	simple := simpleName(a.Type)
 	n, _ := b.counted.get(simple)
 	if a.Name = simple; n > 0 {
@@ -61,17 +45,7 @@ func (b *board) add(a Artifact) {
 	if a.Type != simple {
 		b.latest = b.latest.with(a.Type, a.Value)
 	}
-	if kindOf(a.Value) == jsontape.Array || kindOf(a.Value) == jsontape.Null {
-		return
-	}
-	var bind []*chain
-	replaces := false
-	for _, c := range b.chains {
-		replaces = replaces || c.typ == anyType
-		if (c.typ == anyType && c.has || fits(a.Type, c.typ)) && c.takes(a.Value) {
-			bind = append(bind, c)
-		}
-	}
+	replaces := slices.ContainsFunc(b.chains, func(c *chain) bool { return c.typ == anyType })
 	if replaces && len(bind) > 0 { // one object is the current one
 		b.bound = byName[json.RawMessage]{}
 	}
@@ -80,19 +54,22 @@ func (b *board) add(a Artifact) {
 	}
 }
 
-// untaken reports whether there is a single object that a chain could act upon, but for its condition.
-func (b *board) untaken(typ string) bool {
+// takers returns the chains that are to act upon an object, and notes those whose condition it does not meet.
+func (b *board) takers(a Artifact, look sight) (all []*chain) {
+	if kindOf(a.Value) == jsontape.Array || kindOf(a.Value) == jsontape.Null {
+		return nil
+	}
 	for _, c := range b.chains {
-		if c.typ != typ || c.when == nil {
+		if c.typ != anyType && !fits(a.Type, c.typ) {
 			continue
 		}
-		for _, a := range b.objects.all {
-			if (typ == anyType || fits(a.Type, typ)) && kindOf(a.Value) != jsontape.Array && kindOf(a.Value) != jsontape.Null && !c.takes(a.Value) {
-				return true
-			}
+		if !c.takes(look) {
+			b.untaken = b.untaken.with(c.typ, true)
+		} else if c.has || c.typ != anyType {
+			all = append(all, c)
 		}
 	}
-	return false
+	return all
 }
 
 // simpleName returns a type without what stands before its last dot.

@@ -21,7 +21,7 @@ func (p *entryReader) chainEntry(m map[string]value, at string, in place) {
 			return
 		}
 	}
-	c := &chain{typ: typ, when: p.condition(m["when"], chainWords), at: at}
+	c := &chain{typ: typ, when: p.aboutObject(m["when"]), at: at}
 	p.def.chains = append(p.def.chains, c)
 	binds := p.binds(m["bind"], bindWords, true)
 	if !m["tools"].there() {

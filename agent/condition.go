@@ -43,6 +43,15 @@ func made(text string) *condition {
 	return c
 }
 
+// meets reports whether an object is taken: there is no condition, or it holds.
+func (c *condition) meets(look sight) bool {
+	if c == nil {
+		return true
+	}
+	holds, err := c.holds(look)
+	return holds && err == nil
+}
+
 // holds decides the condition. What can't be decided doesn't hold, and err says why.
 func (c *condition) holds(look sight) (bool, *fault.Error) {
 	return c.x.True(func(i int) ([]byte, bool) { return look(c.refs[i]) }, expression.ConditionLimits)

@@ -213,11 +213,5 @@ func fits(full, wanted string) bool {
 // validName reports whether a state, a category or a type is 1 to 128 of A-Z a-z 0-9 _ . : / -.
 func validName(s string) bool { return subjects.ValidTool(s) }
 
-// takes reports whether a chain acts upon an object.
-func (c *chain) takes(v json.RawMessage) bool {
-	if c.when == nil {
-		return true
-	}
-	holds, err := c.when.holds(func(r reference) ([]byte, bool) { return within(v, r.path) })
-	return holds && err == nil
-}
+// takes reports whether a chain acts upon an object, of which and of whose facts look is.
+func (c *chain) takes(look sight) bool { return c.when.meets(look) }

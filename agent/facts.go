@@ -21,6 +21,7 @@ type Facts struct {
 	found, next       []*Entry // by searches; next: from the next round on
 	round             int
 	input, shared     json.RawMessage
+	alone             bool                    // conditions about objects that are selected see those alone, as in runs of before
 	done              byName[json.RawMessage] // results of destructive calls, by tool and arguments
 }
 
@@ -44,6 +45,9 @@ type Outcome struct {
 	// Nested are the objects that an agent which was called has put on its own blackboard; of others there are none. They
 	// count where the definition says so (CaptureNested).
 	Nested []Artifact
+	// State returns the state that calls have left as of the record of the call, if a condition about an object asks for it;
+	// where there is none, or it returns nil, it is that of the facts.
+	State func() json.RawMessage
 }
 
 // Begin returns the facts of an agent that was called with an input. shared is the state that calls write to; nil for
@@ -66,12 +70,9 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 	return f, nil
 }
 
-// Inherit puts objects on the blackboard of an agent that has not begun: those of the agent that calls it.
-func (f *Facts) Inherit(objects []Artifact) {
-	for _, a := range objects {
-		f.board.add(a)
-	}
-}
+// SelectFormerly has the conditions about objects that are selected see those alone, as in runs that don't need
+// "object-conditions": entries whose conditions ask for more are not selected.
+func SelectFormerly(f *Facts) { f.alone = true }
 
 // Clone returns facts that go their own way from here on. It takes little: they share what they have in common. Facts that
 // nobody adds to may be read by many goroutines at a time.

@@ -70,7 +70,7 @@ func (w wording) why(e *Entry, c *clause, err *fault.Error) string {
 		if what == anyType {
 			what = anyObject
 		}
-		if w.board.untaken(c.names[0]) {
+		if w.board.untaken.has(c.names[0]) {
 			return fmt.Sprintf(notTaken, e.Name, what)
 		}
 		return fmt.Sprintf(notAvailableYet, e.Name, what, w.returners(c.names[0]))

@@ -16,7 +16,89 @@ type simpleAgent struct {
 	tools    []simpleTool
 	facades  []simpleFacade
 	initial  string
-	replaces bool // {"chain": "*"} stands beside the chains
+	replaces bool                       // {"chain": "*"} stands beside the chains
+	takes    map[string]simpleCondition // of the chain of a type: when
+}
+
+// simpleCondition is one about an object, over facts and the object itself; empty for none.
+type simpleCondition struct{ about, name string }
+
+// randomCondition makes one up, mostly none.
+func randomCondition(r *rand.Rand, name func() string, states bool) simpleCondition {
+	if r.IntN(2) == 0 {
+		return simpleCondition{}
+	}
+	about := []string{"id", "succeeded", "called", "failed", "round", "board", "bound", "input", "state"}
+	switch c := (simpleCondition{about: about[r.IntN(len(about))]}); c.about {
+	case "succeeded", "called", "failed":
+		return simpleCondition{c.about, name()}
+	case "board", "bound":
+		return simpleCondition{c.about, simpleTypes[r.IntN(2)]}
+	case "state":
+		if states {
+			return simpleCondition{c.about, simpleStates[r.IntN(3)]}
+		}
+		return simpleCondition{}
+	default:
+		return c
+	}
+}
+
+// text writes it. What nobody can bind is refused, so a chain has to be there.
+func (c simpleCondition) text(a simpleAgent) string {
+	switch c.about {
+	case "id":
+		return "$artifact.id < 600"
+	case "succeeded":
+		return "$succeeded." + c.name
+	case "called":
+		return "not $called." + c.name
+	case "failed":
+		return "$called." + c.name + " and not $succeeded." + c.name
+	case "round":
+		return "$round >= 1"
+	case "board":
+		return "$blackboard." + c.name + ".id != null"
+	case "bound":
+		if slices.ContainsFunc(a.tools, func(t simpleTool) bool { return t.chain == c.name }) {
+			return "$bound." + c.name + " == null"
+		}
+		return "1 == 1"
+	case "input":
+		return "$input.yes == null"
+	case "state":
+		return "$state == '" + c.name + "'"
+	}
+	return ""
+}
+
+// holds decides it of an object that has come by the last event of a history, behind others.
+func (c simpleCondition) holds(h history, before []object, o object) bool {
+	switch c.about {
+	case "id":
+		return !o.list && o.id < 600
+	case "succeeded":
+		return h.count(c.name, true) > 0
+	case "called":
+		return h.count(c.name, false) == 0
+	case "failed":
+		return h.count(c.name, false) > 0 && h.count(c.name, true) == 0
+	case "round":
+		return h.round() >= 1
+	case "board":
+		for _, x := range slices.Backward(before) {
+			if x.typ == c.name {
+				return !x.list
+			}
+		}
+		return false
+	case "bound":
+		_, is := h.among(before, c.name)
+		return !is
+	case "state":
+		return h.state() == c.name
+	}
+	return true
 }
 
 // simpleTool is an entry of a tool, with at most one of each thing.
@@ -31,7 +113,8 @@ type simpleTool struct {
 	in        []string
 	to        string
 	once      bool
-	returns   string // artifact.type
+	returns   string          // artifact.type
+	when      simpleCondition // artifact.when
 	chain     string
 	facade    int // -1 for none
 	category  []string
@@ -49,6 +132,26 @@ var (
 	simpleTypes      = []string{"User", "Order"}
 	simpleCategories = []string{"read", "write"}
 )
+
+// withConditions makes up conditions about its objects.
+func (a simpleAgent) withConditions(r *rand.Rand) simpleAgent {
+	name := func() string { return a.tools[r.IntN(len(a.tools))].name }
+	for i := range a.tools {
+		if t := &a.tools[i]; t.returns != "" {
+			t.when = randomCondition(r, name, a.initial != "")
+		}
+	}
+	a.takes = map[string]simpleCondition{}
+	for _, typ := range simpleTypes {
+		a.takes[typ] = randomCondition(r, name, a.initial != "")
+	}
+	return a
+}
+
+// conditional reports whether conditions decide which objects there are.
+func (a simpleAgent) conditional() bool {
+	return slices.ContainsFunc(a.tools, func(t simpleTool) bool { return t.when.about != "" }) || a.takes["User"].about+a.takes["Order"].about != ""
+}
 
 func (t simpleTool) entry() string {
 	if t.as != "" {
@@ -152,11 +255,15 @@ func (a simpleAgent) JSON() []byte {
 		var of []any
 		for _, t := range a.tools {
 			if t.chain == typ {
-				of = append(of, t.JSON())
+				of = append(of, t.JSON(a))
 			}
 		}
 		if of != nil {
-			entries = append(entries, map[string]any{"chain": typ, "tools": of, "bind": map[string]any{"id": "$artifact.id"}})
+			c := map[string]any{"chain": typ, "tools": of, "bind": map[string]any{"id": "$artifact.id"}}
+			if when := a.takes[typ].text(a); when != "" {
+				c["when"] = when
+			}
+			entries = append(entries, c)
 		}
 	}
 	if a.replaces {
@@ -187,7 +294,7 @@ func (a simpleAgent) entries(facade int) []any {
 				in := []any{}
 				for _, t := range a.tools {
 					if t.facade == i && slices.Contains(t.category, c) {
-						in = append(in, t.JSON())
+						in = append(in, t.JSON(a))
 					}
 				}
 				by[c] = in
@@ -198,13 +305,13 @@ func (a simpleAgent) entries(facade int) []any {
 	}
 	for _, t := range a.tools {
 		if t.facade == facade && t.chain == "" && t.category == nil {
-			list = append(list, t.JSON())
+			list = append(list, t.JSON(a))
 		}
 	}
 	return list
 }
 
-func (t simpleTool) JSON() any {
+func (t simpleTool) JSON(a simpleAgent) any {
 	m := map[string]any{"tool": t.name}
 	put := func(key string, v any, is bool) {
 		if is {
@@ -215,7 +322,11 @@ func (t simpleTool) JSON() any {
 	put("in", t.in, t.in != nil)
 	put("to", t.to, t.to != "")
 	put("once", "Go on.", t.once)
-	put("artifact", map[string]any{"type": t.returns}, t.returns != "")
+	artifact := map[string]any{"type": t.returns}
+	if when := t.when.text(a); when != "" {
+		artifact["when"] = when
+	}
+	put("artifact", artifact, t.returns != "")
 	needs := map[string]any{}
 	for key, list := range map[string][]string{"all": t.all, "any": t.any} {
 		if list != nil {
@@ -322,37 +433,44 @@ func (h history) opened(facade int) (category string, is bool) {
 	return category, is
 }
 
-// object is one that a tool has returned.
+// object is one that a tool has returned, by an event.
 type object struct {
-	typ  string
-	list bool
-	id   int
+	typ   string
+	list  bool
+	id    int
+	event int
 }
+
+// until is what had happened by an event.
+func (h history) until(event int) history { return history{h.agent, h.events[:event+1]} }
 
 // objects are all of them. A worker's word comes before what the entry says.
 func (h history) objects() (all []object) {
-	for _, e := range h.events {
+	for i, e := range h.events {
 		t, is := h.tool(e.entry)
 		if !is || e.failed {
 			continue
 		}
 		if e.typ != "" {
-			all = append(all, object{e.typ, e.list, e.id})
+			all = append(all, object{e.typ, e.list, e.id, i})
 		}
-		if t.returns != "" {
-			all = append(all, object{t.returns, e.list, e.id})
+		if o := (object{t.returns, e.list, e.id, i}); t.returns != "" && t.when.holds(h.until(i), all, o) {
+			all = append(all, o)
 		}
 	}
 	return all
 }
 
 // acts is the object that the chain of a type acts upon.
-func (h history) acts(typ string) (id int, is bool) {
+func (h history) acts(typ string) (id int, is bool) { return h.among(h.objects(), typ) }
+
+// among is acts for the first objects.
+func (h history) among(objects []object, typ string) (id int, is bool) {
 	chained := func(typ string) bool {
 		return slices.ContainsFunc(h.agent.tools, func(t simpleTool) bool { return t.chain == typ })
 	}
-	for _, o := range slices.Backward(h.objects()) {
-		if o.list || !chained(o.typ) {
+	for i, o := range slices.Backward(objects) {
+		if o.list || !chained(o.typ) || !h.agent.takes[o.typ].holds(h.until(o.event), objects[:i], o) {
 			continue
 		}
 		if o.typ == typ {

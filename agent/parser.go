@@ -16,6 +16,7 @@ type parser struct {
 	stateUses []stateUse
 	absent    map[string]bool // optional tools that were left out
 	dynamic   bool            // entries may come that nobody knows yet
+	alone     bool            // conditions about objects see those alone, as in runs of before
 	full      bool
 }
 
@@ -56,10 +57,20 @@ func (p *parser) condition(v value, words []string) *condition {
 	return c
 }
 
+// aboutObject reads the condition under which an object is taken: it sees the object, and the facts as of the record that
+// it came by.
+func (p *parser) aboutObject(v value) *condition {
+	if p.alone {
+		return p.condition(v, objectAlone)
+	}
+	return p.condition(v, objectWords)
+}
+
 // mentions notes what the condition of an author names.
 func (p *parser) mentions(c *condition, at string) {
 	for _, r := range c.refs {
 		switch {
+		case r.word == ofBoard: // any worker may say that what it returns is of a type
 		case slices.Contains(named, r.word):
 			p.wants = append(p.wants, want{r.word, r.path[0].key, at})
 		case r.word == ofState && len(r.path) == 0:

@@ -65,7 +65,7 @@ func TestRandomAgents(t *testing.T) {
 	refused, compared := 0, map[string]int{}
 	for seed := range uint64(2_500) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		h := history{agent: randomAgent(r)}
+		h := history{agent: randomAgent(r).withConditions(rand.New(rand.NewPCG(seed, 20)))}
 		d, report := Parse(h.agent.JSON(), nil)
 		require.Equal(t, h.agent.hopeless(), d == nil, "seed %d: %s\n%s", seed, h, problems(report))
 		if d == nil {

@@ -36,6 +36,7 @@ const (
 	ofResult    = "result"
 	ofOutput    = "output"
 	ofTool      = "tool"
+	ofBoard     = "blackboard"
 )
 
 // The words that each place knows.
@@ -43,13 +44,14 @@ var (
 	factWords     = []string{ofCalled, ofSucceeded, ofState, ofArtifact, ofOpened, ofBound, ofRound, ofInput}
 	bindWords     = []string{ofInput, ofState, ofArtifact}
 	bindArgsWords = append(slices.Clone(bindWords), ofArgs)
-	chainWords    = []string{ofArtifact}
+	objectWords   = []string{ofArtifact, ofCalled, ofSucceeded, ofState, ofBoard, ofOpened, ofBound, ofRound, ofInput}
+	objectAlone   = []string{ofArtifact}
 	textWords     = []string{ofInput}
 	argsWords     = []string{ofArgs}
 )
 
 // named are the words that a name stands behind: of a tool, a type, a facade.
-var named = []string{ofCalled, ofSucceeded, ofOpened, ofBound}
+var named = []string{ofCalled, ofSucceeded, ofOpened, ofBound, ofBoard}
 
 func isWordByte(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || jsontape.IsDigit(c)
@@ -79,7 +81,11 @@ func readReference(s string, i int, words []string) (r reference, end int, why s
 		r.path = append(r.path, e)
 	}
 	if slices.Contains(named, r.word) && (len(r.path) == 0 || r.path[0].key == "") {
-		return r, end, fmt.Sprintf("behind $%s stands a name, as in $%s.search or $%s[\"web-search\"]", r.word, r.word, r.word)
+		example := ".search or $" + r.word + "[\"web-search\"]"
+		if r.word == ofBoard || r.word == ofBound {
+			example = ".User"
+		}
+		return r, end, fmt.Sprintf("behind $%s stands a name, as in $%s%s", r.word, r.word, example)
 	}
 	return r, end, ""
 }

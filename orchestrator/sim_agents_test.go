@@ -71,9 +71,9 @@ func (w *world) registerAgents() {
 	if n := w.budget(); n > 0 {
 		budget = fmt.Sprintf(`,"budget":{"tokens":%d}`, n)
 	}
-	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[{"tool":%q%s}],"budget":{"tokens":%d}}`, simPlanner, simOpener, w.artifact("Seen", "", clerkSink), 9_000+w.seed%2*400_000))
+	w.registerAgent(simClerk, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan","max_output_tokens":700},"tools":[{"tool":%q%s}],"budget":{"tokens":%d}}`, simPlanner, simOpener, w.artifact("Seen", "", "", clerkSink), 9_000+w.seed%2*400_000))
 	w.agentDefinition = fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"approval":%s,"state":{"initial":{"none":null}},"guards":%s,"context":%s,"states":{"initial":"open","final":["shut"]},"tools":[{"tool":%q,"as":"shut","in":["open"],"to":"shut"},%q,%q,{"tool":%q,"as":"late","needs":{"all":[%q]}%s},{"unfold":"db","description":"Data.","tools":[{"tool":%q,"as":"more"%s}]}]%s}`,
-		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, w.artifact("a.Late", "", lateSinks), simOpener, w.artifact("More", "i", moreSink), budget)
+		simPlanner, w.roundsApproval(), w.simGuards(), w.simContext(), simShutter, simClerk, simOpener, simLate, simOpener, w.artifact("a.Late", "", w.asksAround(), lateSinks), simOpener, w.artifact("More", "i", "", moreSink), budget)
 	w.registerAgent(simAgent, w.agentDefinition)
 	w.registerWriter()
 }

@@ -19,15 +19,27 @@ import (
 // sinks reports whether this is such a world.
 func (w *world) sinks() bool { return w.bug == loseObjects || w.seed/11%2 == 0 || w.writes() }
 
+// asksAround is when a late call is captured in a world: in some, as long as nothing has shut the gate of others, and where that
+// was in another round than the first one.
+func (w *world) asksAround() string {
+	if w.seed/22%2 == 0 || w.judges() { // of a result that is judged no record says when it was let pass
+		return ""
+	}
+	return `$state == 'open' and $round > 0 and $called["opener/a"]`
+}
+
 // artifact is what an entry of such a world says of its results.
-func (w *world) artifact(typ, path, sink string) string {
+func (w *world) artifact(typ, path, when, sink string) string {
 	if !w.sinks() {
 		return ""
 	}
-	if path != "" {
-		path = fmt.Sprintf(`"path":%q,`, path)
+	more := ""
+	for name, text := range map[string]string{"path": path, "when": when} {
+		if text != "" {
+			more += fmt.Sprintf(`%q:%q,`, name, text)
+		}
 	}
-	return fmt.Sprintf(`,"artifact":{"type":%q,%s"sink":%s}`, typ, path, sink)
+	return fmt.Sprintf(`,"artifact":{"type":%q,%s"sink":%s}`, typ, more, sink)
 }
 
 // What the entries say: of late calls, of those by "more", of the opener of the agent below, and of that of a planner which
@@ -68,6 +80,8 @@ func sinksOf(x *truth, token, tool string) (to []string, path string) {
 type simSunk struct {
 	objects map[string]simObject // by message id
 	results map[string][]byte    // by step token
+	shut    bool                 // a call has shut the gate of others
+	behind  map[string]bool      // late calls that came behind it
 }
 
 type simObject struct{ subject, step, value string }
@@ -81,6 +95,20 @@ func (x *truth) returned(a subjects.Attempt, r *wire.Result) {
 		x.sunk.results = map[string][]byte{}
 	}
 	x.sunk.results[a.Step] = r.Body
+	if x.shuts(a.Step) {
+		x.sunk.shut = true
+	}
+	if x.sunk.shut && a.Tool == simLate {
+		if x.sunk.behind == nil {
+			x.sunk.behind = map[string]bool{}
+		}
+		x.sunk.behind[a.Step] = true
+	}
+}
+
+// uncaptured reports whether the condition of an entry does not hold for what a late call of a world has returned.
+func (x *truth) uncaptured(w *world, step, tool string) bool {
+	return tool == simLate && w.asksAround() != "" && (x.sunk.behind[step] || strings.HasPrefix(step, "a/=0/"))
 }
 
 // begunAs names the call by which a step of a round was made: another where it had begun before its planner's answer was whole.
@@ -154,6 +182,18 @@ func (t *truths) checkSunk(x *truth, doc *outcome.Run) {
 		to, path := sinksOf(x, st.ID, st.Tool)
 		if !came[st.ID] || !known {
 			return
+		}
+		if len(to) > 0 && x.uncaptured(t.w, st.ID, st.Tool) {
+			for sink, o := range went {
+				if o.step == st.ID {
+					t.w.violate("A10", "what %s returned is at %s, and the condition of its entry does not hold for it", st.ID, sink)
+				}
+			}
+			t.w.stats["an object that is not taken, for what is around it"]++
+			return
+		}
+		if len(to) > 0 && st.Tool == simLate && t.w.asksAround() != "" {
+			t.w.stats["an object that is taken, for what is around it"]++
 		}
 		if path != "" {
 			var members map[string]json.RawMessage

@@ -56,7 +56,7 @@ func (w *world) registerWriter() {
 		w.steps.consumers[name] = &consumer{tool: name, limit: c.Limit, ackWait: 2e9, leases: map[uint64]time.Duration{}}
 		w.templates.kept["d"+name] = d
 	}
-	w.registerAgent(simWritten, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"tools":[{"tool":%q%s},%q],"stream_plan":true}`, simWriter, simOpener, w.artifact("Written", "", writtenSink), simPayer))
+	w.registerAgent(simWritten, fmt.Sprintf(`{"planner":{"tool":%q,"mode":"plan"},"tools":[{"tool":%q%s},%q],"stream_plan":true}`, simWriter, simOpener, w.artifact("Written", "", "", writtenSink), simPayer))
 }
 
 // submitWriter submits a run that calls it.

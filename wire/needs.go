@@ -71,6 +71,11 @@ const BoundArguments = "bound-arguments"
 // who does not know of it would send nothing.
 const Sinks = "sinks"
 
+// ObjectConditions is the need of a run with an agent in which a condition about an object, of a chain or of what an entry
+// captures, asks for more than the object, or which has entries selected that may, and of such an agent's entry: who does not
+// know of it can't read the definition.
+const ObjectConditions = "object-conditions"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -123,7 +128,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == Sinks || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == Sinks || need == ObjectConditions || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -150,6 +155,9 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	if sends(members["tools"]) {
 		needs = append(needs, Sinks)
 	}
+	if asksAroundObjects(members["tools"]) {
+		needs = append(needs, ObjectConditions)
+	}
 	return append(append(needs, ofGuards(members["guards"])...), Agents)
 }
 
@@ -163,6 +171,23 @@ func sends(entries json.RawMessage) bool {
 	return hasWithin(entries, func(members map[string]any) bool {
 		artifact, is := members["artifact"].(map[string]any)
 		return is && artifact["sink"] != nil
+	})
+}
+
+// asksAroundObjects reports whether a condition about an object in some entries asks for more than that, or others are selected.
+func asksAroundObjects(entries json.RawMessage) bool {
+	return hasWithin(entries, func(members map[string]any) bool {
+		artifact, _ := members["artifact"].(map[string]any)
+		return members["select"] != nil || asksMore(artifact["when"]) || members["chain"] != nil && asksMore(members["when"])
+	})
+}
+
+// asksMore reports whether a condition refers to anything but "$artifact". One with such a text in quotes needs it in vain.
+func asksMore(when any) bool {
+	text, _ := when.(string)
+	return slices.ContainsFunc(strings.Split(text, "$")[1:], func(behind string) bool {
+		rest, own := strings.CutPrefix(behind, "artifact")
+		return !own || rest != "" && strings.Trim(rest[:1], "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 	})
 }
 
@@ -240,7 +265,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, ObjectConditions: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, DiscardedCalls: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -54,4 +55,28 @@ func TestNeedOfSinks(t *testing.T) {
 		}
 	}
 	require.True(t, wire.OfAgents(wire.Sinks))
+}
+
+// TestNeedOfObjectConditions: an agent needs it in which a condition about an object asks for more than that, however deep the entry
+// stands, or which has entries selected.
+func TestNeedOfObjectConditions(t *testing.T) {
+	t.Parallel()
+	for entries, needed := range map[string]bool{
+		`["a",{"tool":"b","artifact":{"type":"T"}}]`:                                                  false,
+		`[{"tool":"b","artifact":{"type":"T","when":"$artifact.n > 1 or $artifact == null"}}]`:        false,
+		`[{"tool":"b","needs":{"when":"$round > 1"}},{"chain":"T","when":"$artifact[0]"}]`:            false,
+		`[{"tool":"b","artifact":{"type":"T","when":null}},{"chain":"T","tools":["c"],"when":null}]`:  false,
+		`[{"tool":"b","artifact":{"type":"T","when":"$artifact.n > $round"}}]`:                        true,
+		`[{"tool":"b","artifact":{"type":"T","when":"$artifacts.n"}}]`:                                true,
+		`[{"unfold":"f","tools":[{"tool":"b","artifact":{"type":"T","when":"$state == 'A'"}}]}]`:      true,
+		`[{"unfold":"f","by":{"k":{"v":[{"tool":"b","artifact":{"when":"$input.n"}}]}}}]`:             true,
+		`[{"chain":"T","tools":["c"],"when":"$artifact.n == $input.n"}]`:                              true,
+		`[{"chain":"T","tools":[{"tool":"b","artifact":{"type":"U","when":"$succeeded[\"a-b\"]"}}]}]`: true,
+		`[{"unfold":"f","select":"pick"}]`:                                                            true,
+	} {
+		needs := wire.NeedsOfAgent(json.RawMessage(`{"tools":` + entries + `}`))
+		require.Equal(t, needed, slices.Contains(needs, wire.ObjectConditions), entries)
+	}
+	require.True(t, wire.OfAgents(wire.ObjectConditions))
+	require.True(t, wire.Ours().All([]string{wire.ObjectConditions}))
 }

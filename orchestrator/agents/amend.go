@@ -92,7 +92,7 @@ func Amend(l *Loop, round int, scope string, change *wire.Change) ([]json.RawMes
 func factsNow(l *Loop, round int, begun *agent.Facts) *agent.Facts {
 	f := begun.Clone()
 	for _, o := range outcomesOf(l, round, ^uint64(0)) {
-		o.addTo(f)
+		o.addTo(f, l, round)
 	}
 	shared, _ := l.shared(round, ^uint64(0), nil)
 	f.Share(shared)

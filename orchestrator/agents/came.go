@@ -21,14 +21,22 @@ type outcome struct {
 	agent.Outcome
 }
 
-// addTo adds it to facts. What an agent below has put on its blackboard hangs upon what came before it.
-func (o *outcome) addTo(f *agent.Facts) {
+// asOf returns it as facts take it, with the state as of a record, of all calls or of some. What an agent below has put on its
+// blackboard hangs upon what came before it.
+func (o *outcome) asOf(l *Loop, round int, upTo uint64, among map[int]bool) agent.Outcome {
 	came := o.Outcome
 	if o.below != nil {
 		came.Nested = o.below.objects()
 	}
-	f.Add(came)
+	came.State = func() json.RawMessage {
+		shared, _ := l.shared(round, upTo, among)
+		return shared
+	}
+	return came
 }
+
+// addTo adds it to facts, in the order of the ledger.
+func (o *outcome) addTo(f *agent.Facts, l *Loop, round int) { f.Add(o.asOf(l, round, o.seq, nil)) }
 
 // addSent is addTo with what the call was sent.
 func (o *outcome) addSent(f *agent.Facts, l *Loop, round int) {
@@ -36,7 +44,7 @@ func (o *outcome) addSent(f *agent.Facts, l *Loop, round int) {
 	if x, err := l.answer(round); err == nil && x.answer != nil {
 		made.Arguments = sent(l, round, x, o.call, o.since, o.Arguments)
 	}
-	made.addTo(f)
+	made.addTo(f, l, round)
 }
 
 // came is what the calls of a round came to. It is added to as calls are over, so that a thousand gates look at each of them
@@ -197,7 +205,7 @@ func seenBy(l *Loop, round int, x *reading, call int, since uint64) *agent.Facts
 		behind[before] = true
 		for _, k := range c.by[before] {
 			if k < n {
-				c.all[k].addTo(seen)
+				seen.Add(c.all[k].asOf(l, round, since, behind)) // of those before it in the answer's order
 			}
 		}
 	}

@@ -42,6 +42,9 @@ type Loop struct {
 	// Bound says that calls are the same which were sent the same, what is bound included, and that one fails to which is bound
 	// what is not there.
 	Bound bool
+	// Objects says that conditions about objects may ask for more than these, of entries that are selected too; in runs of before
+	// such entries are none.
+	Objects bool
 	// Ends says that a request tells of all that its loop would have come to with the round before.
 	Ends bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
@@ -298,6 +301,9 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		if err != nil {
 			return nil, err
 		}
+		if !l.Objects {
+			agent.SelectFormerly(f)
+		}
 		f.Inherit(inheritedBy(l))
 		f.BeginRound(0, nil)
 		l.facts = append(l.facts, f)
@@ -332,7 +338,7 @@ func BoardOf(l *Loop, round int, upTo uint64) []agent.Artifact {
 	}
 	f = f.Clone()
 	for _, o := range outcomesOf(l, round, upTo) {
-		o.addTo(f)
+		o.addTo(f, l, round)
 	}
 	return f.Artifacts()
 }

@@ -25,17 +25,19 @@ func SentBy(l *Loop) (all []Sent) {
 		if l.Rounds[n].Record == nil { // what begins while a planner writes is of no round yet
 			continue
 		}
-		f, err := l.begin(n)
+		begun, err := l.begin(n)
 		if err != nil {
 			return all
 		}
+		f := begun.Clone()
 		for _, o := range outcomesOf(l, n, ^uint64(0)) {
-			if o.again || o.token == "" {
-				continue
+			came := o.asOf(l, n, o.seq, nil)
+			if !o.again && o.token != "" {
+				if a, tool, to := agent.SentBy(f, came); len(to) > 0 {
+					all = append(all, Sent{o.token, tool, a.Type, a.Value, to})
+				}
 			}
-			if a, tool, to := agent.SentBy(f, o.Outcome); len(to) > 0 {
-				all = append(all, Sent{o.token, tool, a.Type, a.Value, to})
-			}
+			f.Add(came)
 		}
 	}
 	return all

@@ -829,11 +829,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"sink-taken-over", "a retry sends what it took over",
-		"orchestrator/agents/sent.go", "			if o.again || o.token == \"\" {", "			if o.token == \"\" {", "./orchestrator", "ARetrySendsWhatItMade",
+		"orchestrator/agents/sent.go", "			if !o.again && o.token != \"\" {", "			if o.token != \"\" {", "./orchestrator", "ARetrySendsWhatItMade",
 	},
 	{
 		"sink-unfit", "what a condition of the entry does not hold for goes to its sinks",
-		"agent/artifact.go", "	if a, is := e.made(o.Result); is {\n		for n", "	if a, is := e.made(o.Result); is || e.artifact != nil {\n		for n", "./orchestrator", "ObjectsGoToSinks",
+		"agent/add.go", "	if a, is := (coming{before.Clone(), &o}).add(); is {\n", "	if a, is := (coming{before.Clone(), &o}).add(); is || e.artifact != nil {\n", "./orchestrator", "ObjectsGoToSinks",
 	},
 	{
 		"sink-before-the-round", "an object of a call that began while its planner wrote is sent before the record of its round stands",
@@ -842,5 +842,25 @@ var ofAgents = []mutant{
 	{
 		"sink-need", "an orchestrator that sends nothing goes on with a run whose objects go to sinks",
 		"wire/needs.go", "		needs = append(needs, Sinks)\n", "", "./wire", "NeedOfSinks",
+	},
+	{
+		"object-condition-late", "what calls of the same round wrote is not seen by conditions about objects",
+		"orchestrator/agents/came.go", "		shared, _ := l.shared(round, upTo, among)\n		return shared\n", "		return nil\n", "./orchestrator", "ObjectsAreTaken",
+	},
+	{
+		"object-condition-beginning", "whether an object goes to sinks is decided by the facts of the beginning of its round",
+		"orchestrator/agents/sent.go", "			f.Add(came)\n", "", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"object-condition-itself", "a condition about an object has it on the blackboard already",
+		"agent/board.go", "	bind := b.takers(a, look)", "	b.latest = b.latest.with(simpleName(a.Type), a.Value)\n	bind := b.takers(a, look)", "./agent", "RandomAgents",
+	},
+	{
+		"object-condition-need", "an orchestrator that can't read a condition about an object goes on with a run that has one",
+		"wire/needs.go", "		needs = append(needs, ObjectConditions)\n", "", "./wire", "NeedOfObjectConditions",
+	},
+	{
+		"object-condition-selected", "in a run of before entries are selected that its owner of before has refused",
+		"orchestrator/agents/loop.go", "			agent.SelectFormerly(f)\n", "", "./orchestrator/agents", "SelectedAsInRunsOfBefore",
 	},
 }
