@@ -393,7 +393,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 		a.end(r, i, a.comesTo(r, i, d.Output), nil, at, out)
 		return
 	}
-	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() || sc.misses(r) {
+	if sc.plan.Output == nil || len(d.Rest) > 0 || sc.standing(r).bad() || misses(r, sc) {
 		a.further(r, i, at, out)
 		return
 	}
@@ -402,7 +402,7 @@ func (a *rounds) over(r *Run, i int, sc *scope, at time.Time, out *Effects) {
 
 // misses reports whether people discarded what a round was to run, and nothing came of it: its planner put forward an output that
 // reckoned with it, and is told.
-func (sc *scope) misses(r *Run) bool {
+func misses(r *Run, sc *scope) bool {
 	return slices.ContainsFunc(sc.added().missed, func(i int) bool { return r.calls[i].state != succeeded })
 }
 

@@ -400,7 +400,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-misses-nothing", "an agent comes to an output with nothing where people discarded a call of its answer",
-		"machine/agent.go", "sc.standing(r).bad() || sc.misses(r) {", "sc.standing(r).bad() {", "./orchestrator", "WhatPeopleDiscard",
+		"machine/agent.go", "sc.standing(r).bad() || misses(r, sc) {", "sc.standing(r).bad() {", "./orchestrator", "WhatPeopleDiscard",
 	},
 	{
 		"agent-misses-untold", "an amendment that discards calls of a round says nothing of what it needs",
