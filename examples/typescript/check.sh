@@ -37,7 +37,12 @@ NATS_URL=$url node dist/worker.js &
 worker=$!
 (cd "$made/my-worker" && NATS_URL=$url exec node dist/worker.js) &
 worker="$worker $!"
-for tool in conformance get_weather; do
+# The worker with a planner in the place of its tool.
+mkdir -p dist/writing
+cp dist/*.js dist/writing/ && mv dist/writing/writing.js dist/writing/tool.js
+NATS_URL=$url node dist/writing/worker.js &
+worker="$worker $!"
+for tool in conformance get_weather writing; do
   until "$stepjet" tools show $tool --url "$url" > "$data/tool" 2>&1; do for pid in $worker; do kill -0 "$pid"; done; sleep 0.1; done
 done
 "$stepjet" run --quiet -o json --url "$url" plan.json > "$data/outcome"
@@ -49,4 +54,9 @@ said=$("$stepjet" run --quiet -o json --url "$url" "$made/my-worker/plan.json")
 case $said in
 *'"said":"Tokyo is 8.5 degrees warmer than London"'*) echo "a plan through the worker that was made: $said" ;;
 *) echo "the worker that was made: $said"; exit 1 ;;
+esac
+said=$("$stepjet" run --quiet -o json --url "$url" streamed.json)
+case $said in
+*'"a":"it began while the answer was written"'*) echo "an agent whose planner hands over its steps: $said" ;;
+*) echo "an agent whose planner hands over its steps: $said"; exit 1 ;;
 esac

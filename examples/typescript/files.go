@@ -5,5 +5,5 @@ import "embed"
 
 // Files are what a worker is made of beside its tool, and what npm installs for it.
 //
-//go:embed worker.ts spans.ts package-lock.json
+//go:embed worker.ts stream.ts spans.ts package-lock.json
 var Files embed.FS

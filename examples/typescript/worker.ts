@@ -4,11 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jetstream, JetStreamApiError, jetstreamManager, type JsMsg } from "@nats-io/jetstream";
 import { connect, headers, type MsgHdrs } from "@nats-io/transport-node";
 import { delivery, ended, execution, failed } from "./spans.js";
+import { Stream, type Tool } from "./stream.js";
 import { call, definition } from "./tool.js";
 type Answer = readonly [status: "ok" | "error", body: string | Uint8Array, handle?: string];
 const failure = (code: string, message: string, retryable?: boolean): Answer => (failed(code), ["error", JSON.stringify({ code, message, retryable })]);
-async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop" | "over"> {
-  const [kv, runs, p, t, r, g] = subject.split("."), h = headers(), nonce = randomUUID();
+async function claim(m: JsMsg, subject: string, nonce: string, lost = "outcome_unknown"): Promise<Answer | "mine" | "drop" | "over"> {
+  const [kv, runs, p, t, r, g] = subject.split("."), h = headers();
   Object.entries({ "Stepjet-Version": "1", "Nats-Expected-Last-Subject-Sequence": g!,
     "Nats-Expected-Last-Subject-Sequence-Subject": [kv, runs, p, t, r, "plan"].join(".") }).forEach(([name, value]) => h.set(name, value));
   for (let wait = 50; ; wait = Math.min(2 * wait, 5000)) {
@@ -16,7 +17,7 @@ async function claim(m: JsMsg, subject: string): Promise<Answer | "mine" | "drop
     if (!refused) return "mine"; else if (refused instanceof JetStreamApiError && refused.code === 10071) return "over"; // the run is
     const there = (await last(subject))?.json<{ nonce: string; seq: number }>();
     if (there?.nonce === nonce) return "mine"; else if (there && there.seq !== m.seq) return "drop";
-    if (there) return failure("outcome_unknown", "a worker began this step and was lost");
+    if (there) return failure(lost, "a worker began this step and was lost");
     await sleep(wait);
   }
 }
@@ -37,24 +38,30 @@ async function fetched({ nuid, size: all, bucket = "blobs" }: { nuid: string; si
   return Buffer.concat(parts).toString();
 }
 async function execute(m: JsMsg, field: (name: string) => string, id: string, cancelled: AbortSignal, work: Work): Promise<Answer | "drop" | "over"> {
-  const claimed = field("Claim") || m.info.deliveryCount > 1 ? await claim(m, `${field("Result")}.claim`) : "mine";
-  if (claimed === "over" || (field("Claim") && claimed !== "mine")) return claimed;
+  const again = m.info.deliveryCount > 1 || (field("Stream") && /,\d+$/.test(m.headers!.get("Nats-Msg-Id"))), nonce = randomUUID(); // or a repair
+  const lost = field("Stream") && !field("Claim") ? "tool_failed" : undefined; // the next attempt is told what has begun
+  const mine = () => claim(m, `${field("Result")}.claim`, nonce, lost), first = field("Claim") || again ? await mine() : undefined;
+  if (first === "over" || (first && (field("Claim") || field("Stream")) && first !== "mine")) return first;
   if (m.info.deliveryCount > 5) return failure("worker_lost", "five workers had this step, and none survived it");
   if (m.info.deliveryCount === 1 && Date.parse(field("Start-By")) < Date.now()) return failure("timeout", "no worker was free", false);
   const late = Date.parse(field("Deadline") || "9999-01-01") + 2000 - Date.now(), limit = Math.min(Number(field("Timeout-Ms") || Infinity), late);
   const timeout = AbortSignal.timeout(Math.max(0, Math.min(limit, 2 ** 31 - 1))), bag = JSON.parse(field("Context") || "{}");
   const secrets = field("Context-Secrets").split(",").map((key) => bag[key]).filter((s) => Buffer.byteLength(s ?? "") >= 4);
+  let stream: Stream | undefined, claimed = first && Promise.resolve<typeof first | "over">(first);
   try {
     const args = field("Handle") ? await fetched(JSON.parse(field("Handle"))) : m.string();
     const stop = AbortSignal.any([cancelled, timeout]);
     stop.throwIfAborted();
-    const tooled = call(args, stop, nc), given = once(stop, "abort").then(() => stop.throwIfAborted());
+    stream = new Stream(nc, field("Stream") && `stream.${m.subject.split(".")[2]}.${id}`, nonce, async () => (await (claimed ??= mine())) === "mine");
+    const tooled = (call as Tool)(args, stop, nc, stream), given = once(stop, "abort").then(() => stop.throwIfAborted());
     work.over = Promise.race([tooled.catch(() => null), sleep(Math.min(limit + reg.ack_wait_ms, 2 ** 31 - 1), null, { ref: false })]); // a deaf tool holds its slot no longer
     const out = Buffer.from((await execution(definition.name, () => Promise.race([tooled, given]))) as string);
     return out.length > 262_144 ? await large(out, `${id.replaceAll(".", "/")}/${randomUUID()}`, field("Bucket") || undefined) : ["ok", out];
   } catch (e) {
     const code = timeout.aborted ? (field("Claim") ? "outcome_unknown" : "timeout") : "tool_failed";
     return failure(code, secrets.reduce((text, s) => text.replaceAll(s, "[secret]"), String(e)).slice(0, 4096));
+  } finally {
+    stream?.close();
   }
 }
 type Work = { over?: Promise<unknown> }; // done when the tool has returned, or a lease after its time

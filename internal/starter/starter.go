@@ -68,7 +68,7 @@ func files(language string) []file {
 	names, written := []string{"main.go", "main_test.go"}, typescript.Files
 	if language == TypeScript {
 		names = []string{"tool.ts", "tool.test.ts", "tsconfig.json", "package.json"}
-		for _, name := range []string{"worker.ts", "spans.ts", "package-lock.json"} {
+		for _, name := range []string{"worker.ts", "stream.ts", "spans.ts", "package-lock.json"} {
 			all = append(all, file{name: name, from: written, path: name})
 		}
 	} else {
