@@ -138,6 +138,7 @@ func (o *streamOwner) read(w *streamWorld, e *entry) {
 	case subjects.RoundKind:
 		rec.Round = roundOf(o.r, *e)
 		o.asks = false
+	default: // a world of these writes no others
 	}
 	var out machine.Effects
 	o.r.machine.Apply(rec, e.Time, &out)
