@@ -17,6 +17,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/tool"
 )
 
@@ -255,10 +256,14 @@ func planOf(t Terminal, name, input string) ([]byte, error) {
 		}
 		from = "the input in " + file
 	}
-	plan, err := client.AgentPlan(name, bytes.TrimSpace(raw))
+	if len(raw) >= maxInput {
+		return nil, fault.New(fault.InvalidConfig, "%s has %d bytes or more, and the plan that it goes into has at most %d", from, maxInput, plan.MaxBytes).
+			WithHint("put what is large where the agent's tools find it, and name it in the input")
+	}
+	body, err := client.AgentPlan(name, bytes.TrimSpace(raw))
 	if fault.CodeOf(err) == fault.InvalidArguments {
 		return nil, fault.New(fault.InvalidConfig, "%s is no JSON object", from).
 			WithHint(`an object in single quotes, or a file: --input '{"topic": "tides"}', --input @topic.json`)
 	}
-	return plan, err
+	return body, err
 }

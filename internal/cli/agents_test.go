@@ -121,6 +121,13 @@ func TestAgents(t *testing.T) {
 	require.Regexp(t, `(?m)^2 +succeeded +\S+ +- +- +- +0$`, told)
 	require.Contains(t, told, "3 rounds, 3 calls of the planner, 3 calls that it asked for, 2000 tokens in, 100 out, $0.003\n")
 
+	_, stderr, code = execute(t, data, `{"by": "`+strings.Repeat("0", 1<<20)+`"}`, "agents", "run", "helper", "--input", "@-")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "the input in - has 1048576 bytes or more, and the plan that it goes into has at most 1032192")
+	_, stderr, code = execute(t, data, `{"by": "`+strings.Repeat("0", 1_032_190)+`"}`, "agents", "run", "helper", "--input", "@-")
+	require.NotZero(t, code)
+	require.Contains(t, stderr, "the plan has 1032255 bytes, at most 1032192 are allowed")
+
 	// The same run again is the one that was there, from a file, and quietly.
 	input := filepath.Join(t.TempDir(), "input.json")
 	require.NoError(t, os.WriteFile(input, []byte(`{"by": 0}`+"\n"), 0o600))

@@ -14,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/internal/daemon"
 	"github.com/stepjet/stepjet/internal/dev"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // connection is what flags and variables say about where Stepjet is. Flags win over variables, variables over defaults.
@@ -255,7 +256,7 @@ func (s *session) arguments(a *app) string { return asTyped(argumentsOf(a)) }
 // argumentsOf are the arguments that lead to the same runs, as a program takes them.
 func argumentsOf(a *app) []string {
 	all := a.flags.connection.words()
-	if a.flags.tenant != "" && a.flags.tenant != a.defaultTenant() {
+	if a.flags.tenant != "" && a.flags.tenant != subjects.DefaultTenant { // that of the environment too, as all others
 		all = append(all, "--tenant", a.flags.tenant)
 	}
 	return all

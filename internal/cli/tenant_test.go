@@ -50,3 +50,13 @@ func TestATenantIsDeclaredAndRemoved(t *testing.T) {
 	require.NotZero(t, code, "its run has ended a moment ago")
 	require.Contains(t, stderr, "runs of the tenant acme go on, or ended within the last minute: 1")
 }
+
+// TestACommandToTypeNextHasItsTenant, that of the environment too: it may be typed elsewhere.
+func TestACommandToTypeNextHasItsTenant(t *testing.T) {
+	t.Parallel()
+	for tenant, want := range map[string][]string{"acme": {"--tenant", "acme"}, "default": nil, "": nil} {
+		a := &app{env: Env{Getenv: func(string) string { return tenant }}}
+		a.flags.tenant = a.defaultTenant()
+		require.Equal(t, want, argumentsOf(a))
+	}
+}
