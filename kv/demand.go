@@ -1,8 +1,10 @@
 package kv
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -31,7 +33,7 @@ const (
 func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.Demands, error) {
 	d := &tool.Demands{Tools: []tool.Demand{}}
 	for some := range slices.Chunk(tools, wire.MaxDemandTools) {
-		queues, held, err := s.wanted(ctx, some)
+		queues, held, err := s.wanted(ctx, some, subjects.DemandSubject, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +46,35 @@ func (s *Requests) Demand(ctx context.Context, tools []tool.Registered) (*tool.D
 	d.Unsure = slices.Compact(d.Unsure)
 	slices.SortFunc(d.Tools, func(a, b tool.Demand) int { return strings.Compare(a.Tool, b.Tool) })
 	return d, nil
+}
+
+// Waiting is which runs wait for a worker.
+type Waiting struct {
+	Runs []wire.WaitingRun // the longest first
+	More int               // how many more there are at least: each orchestrator tells of wire.MaxWaitingRuns
+	// Unsure are the partitions of whose runs it isn't known, as that of an older orchestrator.
+	Unsure []int
+}
+
+// Waiting returns the runs of all tenants that have waited for so long for a worker of one of the tools. It is for who may
+// see all tenants. Errors: those of Demand.
+func (s *Requests) Waiting(ctx context.Context, tools []tool.Registered, over time.Duration) (*Waiting, error) {
+	found, all := &heldBack{runs: map[string]wire.WaitingRun{}}, &Waiting{}
+	for some := range slices.Chunk(tools, wire.MaxDemandTools) {
+		_, held, err := s.wanted(ctx, some, subjects.WaitingSubject, over)
+		if err != nil {
+			return nil, err
+		}
+		found.add(wire.DemandAnswer{Runs: slices.Collect(maps.Values(held.runs)), More: held.more})
+		all.Unsure = append(all.Unsure, held.unsure()...)
+	}
+	all.Runs, all.More = slices.Collect(maps.Values(found.runs)), found.more
+	slices.SortFunc(all.Runs, func(a, b wire.WaitingRun) int {
+		return cmp.Or(cmp.Compare(b.MS, a.MS), cmp.Compare(a.Run, b.Run))
+	})
+	slices.Sort(all.Unsure)
+	all.Unsure = slices.Compact(all.Unsure)
+	return all, nil
 }
 
 func demandOf(t *tool.Registered, queues map[string]wire.Queue, held map[string]wire.DemandNow) tool.Demand {
@@ -73,6 +104,8 @@ type heldBack struct {
 	once  uint64 // partitions for which somebody answered
 	twice uint64 // and somebody else
 	later uint64 // that somebody has, and does not know all of yet
+	runs  map[string]wire.WaitingRun
+	more  int
 }
 
 // unsure returns the partitions that nobody answered for, or several did.
@@ -90,22 +123,34 @@ func (a *heldBack) add(x wire.DemandAnswer) {
 	for name, now := range x.Tools {
 		a.tools[name] = a.tools[name].Plus(now)
 	}
+	for _, r := range x.Runs {
+		if a.runs[r.Run].MS <= r.MS {
+			a.runs[r.Run] = r
+		}
+	}
+	a.more += x.More
 }
 
 // wanted asks what lies in the streams of tools, and all orchestrators for what they hold back, again and again until
 // somebody has answered for each partition, and nobody twice. It returns what it has when its time is over.
-func (s *Requests) wanted(ctx context.Context, tools []tool.Registered) (map[string]wire.Queue, *heldBack, error) {
+func (s *Requests) wanted(
+	ctx context.Context, tools []tool.Registered, subject string, over time.Duration,
+) (map[string]wire.Queue, *heldBack, error) {
 	for until := time.Now().Add(demandWithin); ; {
 		queues, err := s.queues(ctx, tools)
 		if err != nil {
 			return nil, nil, err
 		}
-		r := wire.DemandRequest{Tools: map[string]wire.DemandSince{}}
+		r := wire.DemandRequest{Tools: map[string]wire.DemandSince{}, OverMS: over.Milliseconds()}
 		for i := range tools {
 			q := queues[tools[i].Name] // nothing, where it has no consumer
-			r.Tools[tools[i].Name] = wire.DemandSince{Given: q.Given, Behind: q.Behind}
+			since := wire.DemandSince{Given: q.Given, Behind: q.Behind}
+			if subject == subjects.WaitingSubject {
+				since.Leased = q.Leased
+			}
+			r.Tools[tools[i].Name] = since
 		}
-		a, err := s.heldOnce(ctx, r)
+		a, err := s.heldOnce(ctx, subject, r)
 		if err != nil {
 			return nil, nil, s.explain(ctx, err)
 		}
@@ -119,17 +164,17 @@ func (s *Requests) wanted(ctx context.Context, tools []tool.Registered) (map[str
 }
 
 // heldOnce asks once, and waits until somebody has said something of each partition, but not for long.
-func (s *Requests) heldOnce(ctx context.Context, r wire.DemandRequest) (*heldBack, error) {
-	a := &heldBack{tools: map[string]wire.DemandNow{}}
+func (s *Requests) heldOnce(ctx context.Context, subject string, r wire.DemandRequest) (*heldBack, error) {
+	a := &heldBack{tools: map[string]wire.DemandNow{}, runs: map[string]wire.WaitingRun{}}
 	sub, err := s.nc.SubscribeSync(s.nc.NewInbox())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // a closed connection has none left to end
-	err = s.guarded(ctx, subjects.DemandSubject, func(outer context.Context) error {
+	err = s.guarded(ctx, subject, func(outer context.Context) error {
 		ctx, cancel := context.WithTimeout(outer, demandPatience)
 		defer cancel()
-		ask := &nats.Msg{Subject: subjects.DemandSubject, Reply: sub.Subject, Header: wire.Versioned(), Data: r.Body()}
+		ask := &nats.Msg{Subject: subject, Reply: sub.Subject, Header: wire.Versioned(), Data: r.Body()}
 		if err := s.nc.PublishMsg(ask); err != nil {
 			return err
 		}

@@ -55,6 +55,7 @@ func (s *api) open() error {
 		{subjects.RemoveFilter, subjects.DoctorQueue, s.remove},
 		{subjects.APIAll, "", s.request},
 		{subjects.DemandSubject, "", s.demand},
+		{subjects.WaitingSubject, "", s.demand},
 		{subjects.QueuesSubject, subjects.DoctorQueue, s.queues},
 		{subjects.IntakeFilter, "", s.submission},
 		{subjects.IntakeShardsFilter, "", s.submission},

@@ -87,3 +87,42 @@ func BenchmarkDemand(b *testing.B) {
 	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-turn")
 	b.ReportMetric(float64(all.Microseconds())/1000/float64(b.N), "ms-in-all")
 }
+
+// TestTheLongestWaitingRunsAreNamed: as many as an answer has room for, those that have waited longest.
+func TestTheLongestWaitingRunsAreNamed(t *testing.T) {
+	const runs = 1000
+	l := backlogged(t, runs)
+	for i, rs := range l.runs.oldest {
+		for k, r := range rs.runs {
+			contracts := map[string]*tool.Contract{"t": {MaxAttempts: 1, Limit: 1}}
+			at := epoch.Add(-time.Duration(i+64*k) * time.Second)
+			r.machine = machine.New(r.plan, machine.Start{Key: "t", Submitted: at, Started: at, Contracts: contracts})
+			var out machine.Effects
+			r.machine.Begin(&out)
+		}
+	}
+	var answer wire.DemandAnswer
+	ask := func(named bool, over time.Duration) {
+		c := &count{loop: l, named: named, over: over, asked: map[string]wire.DemandSince{"t": {}}, told: func(a wire.DemandAnswer) { answer = a }}
+		l.mail.items = nil
+		l.post(func() { c.from(0) })
+		for range 10 {
+			l.turn(nil)
+		}
+	}
+	ask(false, 0)
+	require.Empty(t, answer.Runs)
+	require.Equal(t, runs, answer.Tools["t"].Held)
+	ask(true, 0)
+	require.Len(t, answer.Runs, wire.MaxWaitingRuns)
+	require.Equal(t, runs-wire.MaxWaitingRuns, answer.More)
+	require.Equal(t, answer.Tools["t"].OldestMS, answer.Runs[0].MS)
+	require.True(t, slices.IsSortedFunc(answer.Runs, func(a, b wire.WaitingRun) int { return int(b.MS - a.MS) }))
+	least := time.Duration(answer.Runs[99].MS) * time.Millisecond
+	ask(true, least)
+	require.Len(t, answer.Runs, wire.MaxWaitingRuns)
+	require.Less(t, answer.More, 64)
+	ask(true, time.Hour)
+	require.Empty(t, answer.Runs)
+	require.Zero(t, answer.More)
+}

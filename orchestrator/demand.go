@@ -1,6 +1,10 @@
 package orchestrator
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/machine"
@@ -8,7 +12,7 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// demand says what is held back of some tools. Every loop answers for its partitions: for those of which it knows all
+// demand says what is held back of some tools and, where that is asked for, which runs wait for a worker of them. Every loop answers for its partitions: for those of which it knows all
 // that is out and held back, and which others it has. So who asks sees from the answers together what is missing.
 func (s *api) demand(m *nats.Msg) {
 	asked, err := wire.ParseDemandRequest(m.Data)
@@ -17,7 +21,7 @@ func (s *api) demand(m *nats.Msg) {
 		return
 	}
 	s.loops.each(func(l *loop) {
-		c := &count{loop: l, asked: asked.Tools, told: func(a wire.DemandAnswer) {
+		c := &count{loop: l, asked: asked.Tools, named: m.Subject == subjects.WaitingSubject, over: time.Duration(asked.OverMS) * time.Millisecond, told: func(a wire.DemandAnswer) {
 			if a.Serves|a.Unsure != 0 {
 				s.reply(m, a.Body())
 			}
@@ -35,6 +39,8 @@ const countAtOnce = 1 << 11
 type count struct {
 	*loop
 	asked  map[string]wire.DemandSince
+	named  bool          // whether the runs are told that wait for a worker
+	over   time.Duration // and for how long at least
 	answer wire.DemandAnswer
 	told   func(wire.DemandAnswer)
 }
@@ -48,6 +54,7 @@ func (c *count) from(p int) {
 		}
 		left -= c.partition(p)
 	}
+	c.longest(wire.MaxWaitingRuns)
 	c.told(c.answer)
 }
 
@@ -95,6 +102,7 @@ func (c *count) run(r *run) (visited int) {
 		}
 		c.answer.Tools[tool] = x
 	}
+	named := c.waiting(r, now)
 	for tool, x := range r.lanes {
 		if _, ok := c.asked[tool]; !ok {
 			continue
@@ -106,6 +114,7 @@ func (c *count) run(r *run) (visited int) {
 			}
 			if r.machine.Wanted(d.Call, d.Attempt) {
 				waits(tool, d.Call, 1)
+				named.take(tool, d.Call, d.Attempt)
 			}
 		}
 		visited += x.calls.len()
@@ -115,8 +124,12 @@ func (c *count) run(r *run) (visited int) {
 		since, ok := c.asked[tool]
 		if ok && since.Behind > 0 && !f.given(since.Given) && r.machine.Wanted(call, f.attempt) {
 			waits(tool, call, 0)
+			if f.seq.Load() > 0 || since.Leased == 0 { // else a worker may have it
+				named.take(tool, call, f.attempt)
+			}
 		}
 	}
+	named.tell()
 	return visited + len(r.flights)
 }
 
@@ -136,5 +149,58 @@ func unsure(r *run) bool {
 		return r.uncompared || r.recovered && r.awaitingInput()
 	default:
 		return false
+	}
+}
+
+// waitingRun looks for the call of a run that has waited longest for a worker. It does nothing where runs aren't asked for.
+type waitingRun struct {
+	of      *count
+	run     *run
+	now     time.Time
+	due     time.Time
+	call    machine.Call
+	attempt int // 0: none waits
+	tool    string
+}
+
+func (c *count) waiting(r *run, now time.Time) *waitingRun {
+	return &waitingRun{of: c, run: r, now: now}
+}
+
+// take looks at a call that no worker has.
+func (w *waitingRun) take(tool string, call machine.Call, attempt int) {
+	if !w.of.named {
+		return
+	}
+	due := w.run.machine.Due(call)
+	if w.now.Sub(due) < w.of.over {
+		return
+	}
+	if w.attempt == 0 || cmp.Or(due.Compare(w.due), cmp.Compare(call.Step, w.call.Step), cmp.Compare(call.Item, w.call.Item)) < 0 {
+		w.due, w.call, w.attempt, w.tool = due, call, attempt, tool
+	}
+}
+
+// tell puts the run into the answer if it has waited long enough.
+func (w *waitingRun) tell() {
+	if w.attempt == 0 {
+		return
+	}
+	w.of.answer.Runs = append(w.of.answer.Runs, wire.WaitingRun{
+		Run: w.run.id.Key(), Step: w.run.attempt(w.call, w.attempt).Step, Tool: w.tool, MS: w.now.Sub(w.due).Milliseconds(),
+	})
+	if len(w.of.answer.Runs) >= 2*wire.MaxWaitingRuns {
+		w.of.longest(wire.MaxWaitingRuns)
+	}
+}
+
+// longest keeps so many runs of the answer, those that have waited longest, and counts the others.
+func (c *count) longest(most int) {
+	a := &c.answer
+	slices.SortFunc(a.Runs, func(x, y wire.WaitingRun) int {
+		return cmp.Or(cmp.Compare(y.MS, x.MS), cmp.Compare(x.Run, y.Run))
+	})
+	if over := len(a.Runs) - most; over > 0 {
+		a.Runs, a.More = a.Runs[:most], a.More+over
 	}
 }

@@ -3,17 +3,21 @@ package orchestrator_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/orchestrator"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/wire"
 )
 
 // unhosted registers a tool that has no worker.
@@ -186,4 +190,57 @@ func TestNowAddsUp(t *testing.T) {
 		}
 		return partitions == 64 && active == runs && wanted == runs*each && queued > 0 && oldest > 0
 	}, patience, 20*time.Millisecond)
+}
+
+// TestRunsThatWaitAreNamed: those of which a step has been given to no worker, held back or out, of whatever tenant; not
+// those that a worker has, and none that has waited for less.
+func TestRunsThatWaitAreNamed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	narrow := s.unhosted("narrow", 2)
+	tools, err := s.store.Registry.Tools(ctx(t))
+	require.NoError(t, err)
+	s.submit(`{"steps":[{"id":"g","tool":"gate"}]}`, "executes")
+	<-s.tools.begun
+	s.submit(manySteps("narrow", 1), "first")
+	s.submit(manySteps("narrow", 8), "second")
+	s.wanted("narrow", 9)
+	waiting := func(over time.Duration) map[string]string {
+		all, err := s.store.Requests.Waiting(ctx(t), tools, over)
+		require.NoError(t, err)
+		require.Zero(t, all.More)
+		if len(all.Unsure) > 0 {
+			return nil
+		}
+		runs := map[string]string{}
+		for _, r := range all.Runs {
+			require.Equal(t, narrow.Name, r.Tool)
+			require.GreaterOrEqual(t, r.MS, over.Milliseconds())
+			runs[r.Run] = r.Step
+		}
+		return runs
+	}
+	want := map[string]string{"default.first": "s0", "default.second": "s0"}
+	require.Eventually(t, func() bool { return maps.Equal(want, waiting(time.Millisecond)) }, patience, 20*time.Millisecond)
+	require.Empty(t, waiting(time.Hour))
+
+	// Another orchestrator knows it too, though it doesn't know what the one before has sent, and where.
+	next := s.orchestrator()
+	s.leave()
+	s.leave = next
+	require.Eventually(t, func() bool { return maps.Equal(want, waiting(time.Millisecond)) }, patience, 20*time.Millisecond)
+
+	// Who may not see all tenants is told of no run, whatever is asked for.
+	replies, err := s.nc.SubscribeSync(s.nc.NewInbox())
+	require.NoError(t, err)
+	ask := wire.DemandRequest{Tools: map[string]wire.DemandSince{"narrow": {Behind: 2}}}
+	require.NoError(t, s.nc.PublishMsg(&nats.Msg{Subject: subjects.DemandSubject, Reply: replies.Subject, Header: wire.Versioned(), Data: ask.Body()}))
+	for told := uint64(0); ^told != 0; {
+		m, err := replies.NextMsg(patience)
+		require.NoError(t, err)
+		answer := wire.ParseDemandAnswer(m.Data)
+		require.Empty(t, answer.Runs)
+		told |= answer.Serves
+	}
+	close(s.tools.gate)
 }

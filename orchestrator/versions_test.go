@@ -126,7 +126,7 @@ func TestRequestsOfANewerVersionAreLeftAlone(t *testing.T) {
 	<-s.tools.begun
 	run := subjects.NewRun("default", "held")
 	for _, subject := range []string{
-		subjects.PingSubject, subjects.DemandSubject, subjects.QueuesSubject, subjects.API(run, subjects.VerbGet), subjects.API(run, subjects.VerbCancel), subjects.Override("echo"), subjects.Remove("echo"),
+		subjects.PingSubject, subjects.DemandSubject, subjects.WaitingSubject, subjects.QueuesSubject, subjects.API(run, subjects.VerbGet), subjects.API(run, subjects.VerbCancel), subjects.Override("echo"), subjects.Remove("echo"),
 		subjects.Register("echo"),
 	} {
 		m := &nats.Msg{Subject: subject, Header: nats.Header{subjects.HeaderVersion: {"2"}}, Data: []byte(`{"name":"echo","by":"ann"}`)}

@@ -334,6 +334,10 @@ const PingSubject = "api.ping"
 // some tools.
 const DemandSubject = "api.demand"
 
+// WaitingSubject is answered by every orchestrator as DemandSubject is, with the runs that wait for a worker of some tools.
+// It tells of runs of all tenants.
+const WaitingSubject = "api.demand.waiting"
+
 // QueuesSubject is answered by any orchestrator: what lies in the streams of some tools.
 const QueuesSubject = "api.demand.queues"
 

@@ -11,6 +11,7 @@ export interface Me { name: string; roles: Role[]; tenants: string[]; all: boole
 export interface Line {
   key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
   steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string; doing?: string; since?: string;
+  waits?: { step: string; tool: string; since: string };
 }
 
 export interface Head { stats: { steps: number; succeeded: number; failed: number; skipped: number; cancelled?: number }; tools?: string[]; failed?: string; doing?: string; since?: string }

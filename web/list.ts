@@ -24,7 +24,7 @@ export function runs() {
     const next = await load<List>("runs?" + query());
     if (next && mine === asked) {
       const were = new Map(list.peek()?.runs.map((r) => [r.key, r]));
-      list.set({ ...next, runs: next.runs.map((r) => (r.status === "running" ? { ...were.get(r.key), ...r } : r)) }); // what was counted stays until it is anew
+      list.set({ ...next, runs: next.runs.map((r) => (r.status === "running" ? { ...were.get(r.key), waits: undefined, ...r } : r)) }); // what was counted stays until it is anew
     }
   };
   effect(() => {
@@ -124,6 +124,7 @@ function row(first: Line): [HTMLElement, (r: Line) => void] {
     }),
     h("td", { class: "steps" }, () => bar(r())),
     h("td", { class: "at" }, () => [r().failed_at && h("a", { href: runAddress(first.key, r().failed_at) }, r().failed_at),
+      r().waits ? h("small", null, h("a", { href: runAddress(first.key, r().waits!.step) }, r().waits!.step), ` waits for a worker of ${r().waits!.tool} for `, () => r().waits ? span(last() - Date.parse(r().waits!.since)) : "") :
       r().status === "running" && r().doing && h("small", null, h("a", { href: runAddress(first.key, r().doing) }, r().doing), () => r().since && ` for ${span(last() - Date.parse(r().since!))}`)]),
     h("td", { class: "when", title: moment(first.submitted) }, () => (at(), ago(first.submitted))),
     h("td", { class: "took" }, took));

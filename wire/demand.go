@@ -62,12 +62,17 @@ func (a QueuesAnswer) Body() []byte {
 // are tells an orchestrator which of the steps that it has out wait.
 type DemandRequest struct {
 	Tools map[string]DemandSince `json:"tools"` // by name; at most MaxDemandTools
+	// OverMS is for how long a run that is told of waits at least. It counts where runs are asked for (subjects.WaitingSubject).
+	OverMS int64 `json:"over_ms,omitempty"`
 }
 
 // DemandSince are numbers of a tool's Queue.
 type DemandSince struct {
 	Given  uint64 `json:"given,omitempty"`
 	Behind uint64 `json:"behind,omitempty"`
+	// Leased counts where runs are asked for: of a step of which it isn't known whether a worker has it, none has it where
+	// none has any.
+	Leased int `json:"leased,omitempty"`
 }
 
 // Body writes the request.
@@ -87,6 +92,19 @@ type DemandAnswer struct {
 	Serves uint64               // a bit for each partition of which it knows all that is out and held back
 	Unsure uint64               // a bit for each that it has, and of which it does not know that yet: nothing of it is counted
 	Tools  map[string]DemandNow // those it has something of
+	Runs   []WaitingRun         // where they were asked for: those that wait longest, at most MaxWaitingRuns
+	More   int                  // how many others wait as long as was asked for
+}
+
+// MaxWaitingRuns bounds the runs of an answer.
+const MaxWaitingRuns = 100
+
+// WaitingRun is a run that waits for a worker: the step of it that has waited longest.
+type WaitingRun struct {
+	Run  string `json:"run"` // its key in the history
+	Step string `json:"step"`
+	Tool string `json:"tool"`
+	MS   int64  `json:"ms"` // for how long
 }
 
 // DemandNow is what is held back of a tool.
@@ -116,11 +134,13 @@ type demandAnswer struct {
 	Serves string               `json:"serves"` // in hex: numbers of 64 bits are none in JSON
 	Unsure string               `json:"unsure,omitempty"`
 	Tools  map[string]DemandNow `json:"tools,omitempty"`
+	Runs   []WaitingRun         `json:"runs,omitempty"`
+	More   int                  `json:"more,omitempty"`
 }
 
 // Body writes the answer.
 func (a DemandAnswer) Body() []byte {
-	b := demandAnswer{Serves: strconv.FormatUint(a.Serves, 16), Tools: a.Tools}
+	b := demandAnswer{Serves: strconv.FormatUint(a.Serves, 16), Tools: a.Tools, Runs: a.Runs, More: a.More}
 	if a.Unsure != 0 {
 		b.Unsure = strconv.FormatUint(a.Unsure, 16)
 	}
@@ -139,5 +159,5 @@ func ParseDemandAnswer(body []byte) DemandAnswer {
 		return DemandAnswer{}
 	}
 	unsure, _ := strconv.ParseUint(b.Unsure, 16, 64) // none: who asks waits for the answer of somebody else
-	return DemandAnswer{serves, unsure, b.Tools}
+	return DemandAnswer{serves, unsure, b.Tools, b.Runs, b.More}
 }

@@ -44,6 +44,26 @@ func TestDemandForms(t *testing.T) {
 	})
 }
 
+func TestWaitingForms(t *testing.T) {
+	t.Parallel()
+	asked := wire.DemandRequest{Tools: map[string]wire.DemandSince{"search": {Given: 1187, Behind: 128, Leased: 4}}, OverMS: 300_000}
+	golden(t, "waiting_request", wire.Versioned(), asked.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		read, err := wire.ParseDemandRequest(m.Data)
+		require.NoError(t, err)
+		require.Equal(t, asked, read)
+		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
+	})
+	told := wire.DemandAnswer{
+		Serves: 3, Tools: map[string]wire.DemandNow{"search": {Held: 3750, OldestMS: 361_250}},
+		Runs: []wire.WaitingRun{{Run: "acme.order=2042", Step: "look/each=3", Tool: "search", MS: 361_250}}, More: 12,
+	}
+	golden(t, "waiting_answer", wire.Versioned(), told.Body(), wiretest.Ignored, func(m nats.Msg) nats.Msg {
+		read := wire.ParseDemandAnswer(m.Data)
+		require.Equal(t, told, read)
+		return nats.Msg{Header: wire.Versioned(), Data: read.Body()}
+	})
+}
+
 func TestWhatIsNoDemand(t *testing.T) {
 	t.Parallel()
 	_, err := wire.ParseDemandRequest([]byte(`["search"]`))

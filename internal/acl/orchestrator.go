@@ -42,7 +42,7 @@ func (g *Grant) orchestrate(s Spec) {
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
-	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
+	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject, subjects.WaitingSubject,
 		subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
 		subjects.TenantOverrideFilter, subjects.RemoveFilter,
@@ -66,7 +66,7 @@ func (g *Grant) observe(s Spec) {
 		g.request(Many, subjects.DirectRead(subjects.BlobsStream(bucket)))
 	}
 	g.request(None, subjects.FlowControl)
-	g.request(Many, subjects.DemandSubject)
+	g.request(Many, subjects.DemandSubject, subjects.WaitingSubject)
 	g.request(One, subjects.UserInfo, subjects.QueuesSubject, subjects.TenantAPIFilter("*", subjects.VerbGet),
 		subjects.TenantAPIFilter("*", subjects.VerbHead))
 	g.listen(subjects.AllEvents, subjects.AllNotices)

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,6 +25,8 @@ type Config struct {
 	Auth *Auth
 	// Hosts are the names that the page is known by, without ports, beside those of loopback.
 	Hosts []string
+	// WaitsTooLong is for how long a step may wait for a worker until its run needs attention; 0: five minutes.
+	WaitsTooLong time.Duration
 	// Version is shown. Logger takes what happens unasked; nil: nothing is logged.
 	Version string
 	Logger  *slog.Logger

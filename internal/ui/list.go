@@ -62,16 +62,28 @@ type line struct {
 	Tools     []string `json:"tools,omitempty"`
 	FailedAt  string   `json:"failed_at,omitempty"` // the first step that failed
 	RetryOf   string   `json:"retry_of,omitempty"`
+	Waits     *wait    `json:"waits,omitempty"`
+}
+
+// wait is the step of a run that has waited too long for a worker of its tool.
+type wait struct {
+	Step  string    `json:"step"`
+	Tool  string    `json:"tool"`
+	Since time.Time `json:"since"`
 }
 
 func lineOf(l *index.Line) line {
 	run := l.Run()
-	return line{
+	out := line{
 		Key: l.Key, Run: run.Plain(), Tenant: run.Tenant, Status: l.Status, Submitted: l.Submitted.UTC(),
 		Finished: l.Finished.UTC(), Attention: l.Attention(), Steps: l.Stats.Steps, Succeeded: l.Stats.Succeeded,
 		Failed: l.Stats.Failed, Skipped: l.Stats.Skipped + l.Stats.Cancelled, Tools: l.Tools, FailedAt: l.Failed,
 		RetryOf: l.RetryOf,
 	}
+	if w := l.Waits; w != nil {
+		out.Waits = &wait{w.Step, w.Tool, w.Since}
+	}
+	return out
 }
 
 // list is one page of runs.

@@ -14,6 +14,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"log/slog"
@@ -62,6 +63,8 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.hub = newHub(s.ctx, s.docs.client, s.lines, s.link)
 	s.done.Go(func() { s.lines.run(s.ctx) })
 	s.done.Go(func() { s.link.run(s.ctx, s.hub.stand) })
+	waits := &waits{store, s.lines.index(), s.link, cfg.Logger, cmp.Or(cfg.WaitsTooLong, waitsTooLong)}
+	s.done.Go(func() { waits.run(s.ctx) })
 	return s, nil
 }
 

@@ -23,6 +23,18 @@ var ofFigures = []mutant{
 		"internal/ui/index/reading.go", "	if ix.reading != rd {\n		return\n	}\n	e := ix.entry(l.Key)", "	e := ix.entry(l.Key)", "./internal/ui/index", "ReadAnew|NextReading",
 	},
 	{
+		"waiting-told-to-anybody", "who may ask what is wanted of tools is told of the runs of all tenants that wait",
+		"orchestrator/demand.go", "named: m.Subject == subjects.WaitingSubject", "named: m.Subject != \"\"", "./orchestrator", "AreNamed",
+	},
+	{
+		"waiting-however-short", "a run that waits for a worker needs attention however short that is",
+		"orchestrator/demand.go", "if w.now.Sub(due) < w.of.over {", "if w.now.Sub(due) < 0 {", "./orchestrator", "AreNamed",
+	},
+	{
+		"waiting-flickers", "a run that waits too long needs no attention for as long as its owner isn't sure of it",
+		"internal/ui/index/waits.go", "e.Waits != nil && !unsure(e.Run())", "e.Waits != nil && unsure != nil", "./internal/ui/index", "WaitsTooLong",
+	},
+	{
 		"figures-old-are-lost", "what calls came to is lost where hours grow old and become a part of a longer stretch",
 		"internal/ui/index/tally/tally.go", "			t.scratch.unpack(c.packed)\n			t.pack(into)", "			t.pack(into)", "./internal/ui/index/tally", "SimplyAddingUp",
 	},

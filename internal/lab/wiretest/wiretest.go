@@ -30,7 +30,7 @@ var Kinds = []string{
 	"round_invalid", "say", "say_reply", "say_request", "sealing_key",
 	"start", "start_accepted", "start_event", "start_groups", "start_handle", "start_inline",
 	"start_needs", "start_permits", "start_rejected",
-	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "step_streams", "stop", "stream_details", "sunk", "sunk_large", "token", "token_event", "token_reply", "told_if", "told_value", "told_value_handle", "tool",
+	"start_template", "step", "step_answer", "step_bucket", "step_event", "step_full", "step_streams", "stop", "stream_details", "sunk", "sunk_large", "token", "token_event", "token_reply", "told_if", "told_value", "told_value_handle", "tool", "waiting_answer", "waiting_request",
 }
 
 func path(name string) string {

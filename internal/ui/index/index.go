@@ -34,9 +34,17 @@ type Line struct {
 	RetryOf string
 	// Settled says that a retry of the run succeeded, so that nobody has to look after it.
 	Settled bool
+	// Waits is the step of a run that goes on which has waited too long for a worker; nil for none.
+	Waits *Wait
 
 	at    uint64                    // where its document lies; 0 for a run that is not over
 	calls map[string]*outcome.Calls // until they are summed up
+}
+
+// Wait is a step that waits for a worker of its tool.
+type Wait struct {
+	Step, Tool string
+	Since      time.Time
 }
 
 // Of returns the line of a finished run, whose document lies at a sequence of its bucket and has this head.
@@ -52,6 +60,8 @@ func (l *Line) Attention() bool {
 	switch l.Status {
 	case outcome.Failed, outcome.Partial, outcome.Expired:
 		return !l.Settled
+	case outcome.Running:
+		return l.Waits != nil
 	default:
 		return false
 	}
@@ -168,6 +178,11 @@ func (ix *Index) Tenants() []string {
 // touch notes that lines have changed.
 func (ix *Index) touch() {
 	ix.stale = true
+	ix.changes()
+}
+
+// changes tells of it.
+func (ix *Index) changes() {
 	ix.version++
 	select {
 	case ix.changed <- struct{}{}:
