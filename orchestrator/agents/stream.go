@@ -3,6 +3,7 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/stepjet/stepjet/agent"
@@ -36,7 +37,8 @@ func HandOver(l *Loop, stands []string, add []json.RawMessage, contracts map[str
 	h := &HandedOver{Round: &wire.AmendedRound{}}
 	all := slices.Clone(l.Rounds[round].Handed)
 	was := len(all)
-	for more := true; more; { // one that refers to another may stand before it
+	add = inOrder(add)
+	for more := true; more; { // where order was not to be had
 		before := len(all)
 		add, all = admitOver(l, h, stands, all, add, contracts, f)
 		more = len(all) > before && len(add) > 0
@@ -47,6 +49,43 @@ func HandOver(l *Loop, stands []string, add []json.RawMessage, contracts map[str
 	recordBegun(l, h, readBegun(l, all, round, f), round, was, stands)
 	return h, nil
 }
+
+// inOrder puts each of the steps behind those that it refers to, which have to begin before it, so that going through them once is
+// enough: each look at one reads all that have begun.
+func inOrder(steps []json.RawMessage) []json.RawMessage {
+	named := map[string]int{}
+	for i := len(steps) - 1; i >= 0; i-- {
+		named[agent.StepID(steps[i])] = i
+	}
+	ordered, seen := make([]json.RawMessage, 0, len(steps)), make([]bool, len(steps))
+	var put func(i int)
+	put = func(i int) {
+		if seen[i] {
+			return
+		}
+		seen[i] = true
+		var step struct {
+			After []string `json:"depends_on"`
+		}
+		_ = json.Unmarshal(steps[i], &step) // of what is none, order says nothing
+		for _, m := range references.FindAllSubmatch(steps[i], -1) {
+			step.After = append(step.After, string(m[1]))
+		}
+		for _, id := range step.After {
+			if k, is := named[id]; is {
+				put(k)
+			}
+		}
+		ordered = append(ordered, steps[i])
+	}
+	for i := range steps {
+		put(i)
+	}
+	return ordered
+}
+
+// references are those to steps, as they stand in arguments and conditions.
+var references = regexp.MustCompile(`\$[a-z]+:([A-Za-z0-9_-]+)`)
 
 // admitOver goes through steps once, and returns those that can't begin yet, and all that have begun.
 func admitOver(l *Loop, h *HandedOver, stands []string, all, add []json.RawMessage, contracts map[string]*tool.Contract, f *agent.Facts) (left, begun []json.RawMessage) {

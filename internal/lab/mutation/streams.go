@@ -79,6 +79,10 @@ var ofStreams = []mutant{
 		"model/reader.go", "		a.next(a.calls[n-1])\n", "		a.next(&written{id: a.calls[n-1].id, name: a.calls[n-1].name})\n", "./model", "WhatIsWholeIsHandedOver",
 	},
 	{
+		"stream-reversed", "steps that are handed over each before what it refers to are all read anew for each of them",
+		"orchestrator/agents/stream.go", "	add = inOrder(add)\n", "", "./orchestrator/agents", "StepsAreTaken",
+	},
+	{
 		"stream-skipped", "what never began, as what it waited for failed, passes for what has begun once its attempt is over",
 		"machine/streaming.go", "		if s.attempt > 0 || s.state == succeeded {", "		if s.attempt > 0 || s.state.terminal() {", "./orchestrator", "RandomStreams",
 	},
