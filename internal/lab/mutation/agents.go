@@ -235,6 +235,22 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "l.Rounds[round].Again || l.Guarded && !l.Rounds[round].Begun {", "l.Guarded && !l.Rounds[round].Begun {", "./orchestrator", "ARetryGoesOnWithAnAgent",
 	},
 	{
+		"agent-round-unbounded", "a round has as many bytes as its answer makes of it",
+		"orchestrator/agentry.go", "err != nil || len(body) > wire.MaxRound {", "err != nil {", "./orchestrator", "ARoundThatIsTooLarge",
+	},
+	{
+		"agent-round-hint", "a planner whose answer makes too large a round is not told what to do",
+		"orchestrator/agentry.go", `Hint: "answer with less at a time,`, `Hint: "wait a while,`, "./orchestrator", "ARoundThatIsTooLarge",
+	},
+	{
+		"agent-words-unbounded", "an agent may be said more words than it hears",
+		"machine/say.go", "len(a.said) < MaxSaid && ", "len(a.said) <= MaxSaid && ", "./orchestrator", "HearsAThousandWords",
+	},
+	{
+		"agent-words-over", "who says one word too many is told that the agent is over",
+		"orchestrator/api_answer.go", "if len(machine.AllSaid(x.r.machine, x.of)) >= machine.MaxSaid {", "if len(machine.AllSaid(x.r.machine, x.of)) > machine.MaxSaid {", "./orchestrator", "HearsAThousandWords",
+	},
+	{
 		"again-summary-costs", "a summary that a retry takes over is paid for out of the budget again",
 		"orchestrator/agents/spending.go", " || l.Rounds[round].SummaryAgain {", " {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
 	},
