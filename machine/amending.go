@@ -311,6 +311,9 @@ func (x *amending) addContracts(added *plan.Amended) {
 		}
 	}
 	for _, n := range added.Added {
+		if x.sc.amended.contracts == nil {
+			x.sc.amended.contracts = map[int]int{}
+		}
 		x.sc.amended.contracts[n] = len(x.contracts)
 		x.contracts = append(x.contracts, contractFor(&added.Plan.Steps[n], tools))
 	}

@@ -245,7 +245,7 @@ func (r *Run) Begin(out *Effects) {
 }
 
 // fewRecords is how many there is room for at first.
-const fewRecords = 4
+const fewRecords = 2
 
 func (r *Run) finishIfOver(out *Effects) {
 	if !r.root.over() || r.finished {
@@ -279,6 +279,7 @@ func (r *Run) Apply(rec Record, now time.Time, out *Effects) {
 	if r.kept.missing { // it is applied once all is there
 		return
 	}
+	defer func() { r.scopes.lookAway() }() // which there may be none of yet
 	if inOrder {
 		r.apply(&r.log[at], out)
 	}

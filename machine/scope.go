@@ -166,7 +166,7 @@ func (sc *scope) base() *plan.Plan {
 // amend returns what amendments made of a scope, of which there may be none yet.
 func (sc *scope) amend() *amended {
 	if sc.amended == nil {
-		sc.amended = &amended{base: sc.plan, contracts: map[int]int{}}
+		sc.amended = &amended{base: sc.plan}
 	}
 	return sc.amended
 }

@@ -1,9 +1,14 @@
 package machine
 
-import "github.com/stepjet/stepjet/plan"
+import (
+	"sync"
 
-// sight is what the references within a scope see. A run has one, which looks at one scope after the other: resolvers of
-// their own would be most of what small scopes cost.
+	"github.com/stepjet/stepjet/plan"
+)
+
+// sight is what the references within a scope see. A run has one while it takes a record, which looks at one scope after the
+// other: resolvers of their own would be most of what small scopes cost, and one for each run a good part of what a run costs
+// that waits.
 type sight struct {
 	run      *Run
 	sc       *scope
@@ -16,13 +21,30 @@ type sight struct {
 func (sc *scope) look(r *Run) *sight {
 	all := r.nested()
 	if all.sight == nil {
-		s := &sight{run: r}
-		s.resolver, s.results = sc.plan.NewResolver().Fates(s.fate).Input(s.input).In(&s.turn), s.result
-		all.sight = s
+		all.sight = idle.Get().(*sight)
+		all.sight.run = r
 	}
 	all.sight.sc = sc
 	all.sight.resolver.For(sc.plan)
 	return all.sight
+}
+
+// idle are those that no run has now. They remember nothing.
+var idle = sync.Pool{New: func() any {
+	s := &sight{}
+	s.resolver, s.results = new(plan.Plan).NewResolver().Fates(s.fate).Input(s.input).In(&s.turn), s.result
+	return s
+}}
+
+// lookAway hands the sight on to other runs.
+func (t *scopes) lookAway() {
+	if t == nil || t.sight == nil {
+		return
+	}
+	s := t.sight
+	t.sight, s.run, s.sc, s.turn = nil, nil, nil, turn{}
+	s.resolver.For(nil)
+	idle.Put(s)
 }
 
 func (s *sight) fate(step int) plan.Fate { return s.run.Fate(s.sc.at(step)) }

@@ -64,7 +64,7 @@ func (ag *agentry) look(r *run, of machine.Call, round int, anew bool) *looked {
 		return x
 	}
 	var known bool
-	if x.loop.Share, known = r.agents.shares[key]; !known {
+	if x.loop.Share, known = r.agents.shares.Find(key); !known {
 		x.share, x.round = key, around
 		x.above = ag.look(r, key.of, around, false)
 		x.above.addBelow(r, around)
@@ -194,7 +194,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	x.loop.Objects = slices.Contains(r.start.Needs, wire.ObjectConditions)
 	x.loop.Ends = slices.Contains(r.start.Needs, wire.AgentEnds)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
-	if past := r.agents.past[x.name]; !anew && past.Rounds() > 0 && past.Rounds() <= round {
+	if past := r.agents.past.At(x.name); !anew && past.Rounds() > 0 && past.Rounds() <= round {
 		x.loop.Past = past
 	}
 	x.from = x.loop.Past.Rounds()
@@ -243,7 +243,7 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	case v.Record.Refused != nil: // nothing of it counts
 		round.Record = &wire.Round{Problems: v.Record.Problems}
 	default:
-		round.Record = r.agents.records[subjects.Iteration(x.name, v.Number)]
+		round.Record = r.agents.records.At(subjects.Iteration(x.name, v.Number))
 	}
 	x.handedOver(r, v, round)
 	x.loop.Rounds = append(x.loop.Rounds, round)
@@ -297,7 +297,7 @@ func (x *looked) handedOver(r *run, v *machine.RoundView, to *agents.Round) {
 // amendedIn returns the amendments of a round that are in force.
 func amendedIn(r *run, scope string) (all []agents.Amended) {
 	for _, a := range r.machine.InForce(scope) {
-		all = append(all, agents.Amended{Add: a.Add, Discard: a.Discard, Rest: a.Rest, By: a.By, Round: r.agents.amended[amendedRound{scope, a.Revision}]})
+		all = append(all, agents.Amended{Add: a.Add, Discard: a.Discard, Rest: a.Rest, By: a.By, Round: r.agents.amended.At(amendedRound{scope, a.Revision})})
 	}
 	return all
 }
@@ -365,8 +365,8 @@ func (x *looked) at(r *run, path string, c machine.Call, single bool) (agents.Ca
 	if over && s.Repeat == nil && (c.Item > 0 || !isList) {
 		call.Since, call.Seq, call.Again = machine.ReadySince(r.machine, c), res.Seq, tries(r).Taken(c) || s.Plan != nil && !tries(r).Made(c)
 		call.ByOwner = res.ByOwner && s.Plan == nil && !call.Again
-		if len(r.agents.said) > 0 && s.Plan == nil {
-			said := r.agents.said[attemptOf{r.token(res.Call), res.Attempt}] // of the call that was made
+		if r.agents.said.Len() > 0 && s.Plan == nil {
+			said := r.agents.said.At(attemptOf{r.token(res.Call), res.Attempt}) // of the call that was made
 			call.Type, call.Said = said.kind, said.planner
 		}
 	}
@@ -467,7 +467,7 @@ const manyCalls = 32
 func (ag *agentry) atGate(r *run, of machine.Call, round int, again func()) (x *looked, begun func(*agents.Loop), ok bool) {
 	token := r.token(of)
 	its := r.agents
-	g := its.gates[token]
+	g := its.gates.At(token)
 	switch {
 	case g == nil || !ag.added(r, g, of, round):
 	case g.Begun():
@@ -490,14 +490,14 @@ func (ag *agentry) atGate(r *run, of machine.Call, round int, again func()) (x *
 	for _, c := range x.loop.Rounds[round].Calls {
 		g.Last = max(g.Last, c.Seq)
 	}
-	its.gates.put(token, g)
+	its.gates.Put(token, g)
 	return x, func(l *agents.Loop) {
 		waiting := g.Waiting
 		if g.Waiting = nil; l != nil {
 			x.calls = nil // they were read
 			g.Begin(l)
-		} else if its.gates[token] == g {
-			its.gates.drop(token)
+		} else if its.gates.At(token) == g {
+			its.gates.Drop(token)
 		}
 		for _, again := range waiting {
 			again()
@@ -567,14 +567,14 @@ func anyAround(r *run, c machine.Call, so func(*agents.Needs) bool) bool {
 // known. Else the caller is the one who does. A hundred agents that one record made ready have one share.
 func (ag *agentry) waitsForShare(r *run, of machine.Call, again func()) bool {
 	key, _, is := sharedBy(r, of)
-	if _, known := r.agents.shares[key]; !is || known {
+	if _, known := r.agents.shares.Find(key); !is || known {
 		return false
 	}
-	waiting, sought := r.agents.sharing[key]
+	waiting, sought := r.agents.sharing.Find(key)
 	if sought {
 		waiting = append(waiting, again)
 	}
-	r.agents.sharing.put(key, waiting)
+	r.agents.sharing.Put(key, waiting)
 	return sought
 }
 
@@ -583,10 +583,10 @@ func (x *looked) found(its *agentsOf) {
 	for _, b := range x.below {
 		b.found(its)
 		if b.Spent != nil {
-			its.spent.put(b.name, *b.Spent)
+			its.spent.Put(b.name, *b.Spent)
 		}
 		if b.Captured {
-			its.added.put(b.name, b.Added)
+			its.added.Put(b.name, b.Added)
 		}
 	}
 	if x.board != nil {
@@ -597,10 +597,10 @@ func (x *looked) found(its *agentsOf) {
 	}
 	x.above.found(its)
 	if x.shared {
-		its.shares.put(x.share, x.loop.Share)
+		its.shares.Put(x.share, x.loop.Share)
 	}
-	waiting := its.sharing[x.share]
-	its.sharing.drop(x.share)
+	waiting := its.sharing.At(x.share)
+	its.sharing.Drop(x.share)
 	for _, again := range waiting {
 		again()
 	}
@@ -673,10 +673,10 @@ func (x *looked) addAgent(r *run, round int, c machine.Call) {
 	if res := r.machine.Decided(c); res != nil {
 		b.Over = res.Seq
 	}
-	if spent, known := r.agents.spent[b.Token]; known {
+	if spent, known := r.agents.spent.Find(b.Token); known {
 		b.Spent = &spent
 	}
-	b.Added, b.Captured = r.agents.added[b.Token]
+	b.Added, b.Captured = r.agents.added.Find(b.Token)
 	if b.Spent != nil && (b.Captured || !captures(r, x.scope)) {
 		return
 	}

@@ -45,7 +45,7 @@ func ofRound(r *run, scope string) bool {
 func roundOf(r *run, e entry) *machine.Round {
 	s, _, _ := planStep(r, subjects.ScopeOf(e.rec.Step))
 	d := wire.ParseRound(e.Data)
-	r.agents.records.put(e.rec.Step, &d)
+	r.agents.records.Put(e.rec.Step, &d)
 	round := agents.Decided(&d, e.rec.Step, r.agents.defined[s.Does().Tool], s.Agent(), r.agents.templates, r.agents.frozen(r), formerly(r))
 	sum := sha256.Sum256(e.Data)
 	round.Digest = hex.EncodeToString(sum[:])
@@ -78,13 +78,13 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	}
 	key := machine.Dispatch{Call: d.Call, Attempt: d.Attempt}
 	its := r.agents // which the run lets go of when it is over
-	if its.asking[key] {
+	if its.asking.At(key) {
 		return false
 	}
-	its.asking.put(key, true)
+	its.asking.Put(key, true)
 	summary := machine.Summary(r.machine, d.Call)
 	again := func() {
-		if its.asking.drop(key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
+		if its.asking.Drop(key); r.phase == running && r.machine.Wanted(d.Call, d.Attempt) {
 			ag.ready(r, d, then)
 		}
 	}
@@ -95,7 +95,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	var begun func(*agents.Loop)
 	switch {
 	case own || summary:
-		its.gates.drop(r.token(of)) // of the round before
+		its.gates.Drop(r.token(of)) // of the round before
 		x = ag.look(r, of, round, ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of))
 	case r.step(d.Step).Own: // it may tell of all that there was
 		x = ag.look(r, of, round, false)
@@ -152,7 +152,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			return
 		}
 		ag.post(func() {
-			its.asking.drop(key)
+			its.asking.Drop(key)
 			x.found(its)
 			if begun != nil {
 				begun(asked)
@@ -169,7 +169,7 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 			case r.step(d.Step).Own:
 				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)
 			default:
-				its.arguments.put(d.Call, args)
+				its.arguments.Put(d.Call, args)
 				then()
 			}
 		})
@@ -195,7 +195,7 @@ func inTemplate(r *run, agent, c machine.Call) bool {
 
 // sendsWhole reports whether the requests of an agent's planner have all rounds in them.
 func (ag *agentry) sendsWhole(r *run, of, planner machine.Call) bool {
-	return r.machine.Contract(planner.Step).WholeRequest || r.agents.whole[r.token(of)]
+	return r.machine.Contract(planner.Step).WholeRequest || r.agents.whole.At(r.token(of))
 }
 
 // asks makes the request of a planner, or of who makes a summary; nil for none.
@@ -222,12 +222,12 @@ func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, a
 			return nil, fault.As(bad)
 		case !same:
 			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "tenant", r.id.Tenant, "run", r.id.Plain(), "agent", x.name)
-			ag.post(func() { its.whole.put(x.name, true) })
+			ag.post(func() { its.whole.Put(x.name, true) })
 			return nil, nil
 		}
 		ag.post(func() {
-			if asked.Past.Rounds() > its.past[x.name].Rounds() {
-				its.past.put(x.name, asked.Past)
+			if asked.Past.Rounds() > its.past.At(x.name).Rounds() {
+				its.past.Put(x.name, asked.Past)
 			}
 		})
 		return asked.Request, nil
@@ -287,15 +287,15 @@ func (ag *agentry) again(r *run, d machine.Dispatch, taken *wire.ReusedResult) {
 func (ag *agentry) round(r *run, of machine.Call) {
 	scope, waits := machine.RoundScope(r.machine, of)
 	its := r.agents
-	if !waits || its.deciding[scope] {
+	if !waits || its.deciding.At(scope) {
 		return
 	}
-	its.deciding.put(scope, true)
+	its.deciding.Put(scope, true)
 	x, id, generation, a := ag.look(r, of, machine.RoundCount(r.machine, of)-1, false), r.id, r.generation, r.attempt(of, 1)
 	trace, bucket := r.trace, r.bucket()
 	ag.memory.reserve(x.size, func(ctx context.Context) {
 		defer ag.post(func() {
-			its.deciding.drop(scope)
+			its.deciding.Drop(scope)
 			x.found(its)
 		})
 		var d *wire.Round

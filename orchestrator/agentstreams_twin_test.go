@@ -134,7 +134,7 @@ func (o *streamOwner) read(w *streamWorld, e *entry) {
 	case subjects.AmendKind:
 		a := wire.ParseAmend(e.Data)
 		rec.Amendment = amendmentOf(o.r, e.rec, &a)
-		o.r.agents.amended.put(amendedRound{e.rec.Step, e.rec.Number}, a.Round)
+		o.r.agents.amended.Put(amendedRound{e.rec.Step, e.rec.Number}, a.Round)
 	case subjects.RoundKind:
 		rec.Round = roundOf(o.r, *e)
 		o.asks = false

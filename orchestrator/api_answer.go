@@ -396,7 +396,7 @@ func (x *saying) record() {
 			answer()
 		}
 	}
-	r.agents.speakers.put(key, append(r.agents.speakers[key], func() {
+	r.agents.speakers.Put(key, append(r.agents.speakers.At(key), func() {
 		once(func() {
 			if !x.tell(false) {
 				x.s.refuse(x.m, x.unheard())

@@ -35,9 +35,9 @@ func (s *api) explain(r *run, doc *outcome.Run) (ask []waiter) {
 			return
 		}
 		tool := r.step(c.Step).Tool
-		f := r.flights[c]
+		f := r.flights.At(c)
 		if f == nil && st.Status == outcome.StepReady && r.heldOf(c.Step) > 0 {
-			lane := r.lanes[tool]
+			lane := r.lanes.At(tool)
 			if b := lane.overfull(); b != nil && lane.awaitsBytes {
 				st.Waiting = fmt.Sprintf("window full: %.1f MiB of arguments of this %s are out, %d steps of %s wait", float64(b.stake.together(b.bytes))/(1<<20), b.of, r.heldOf(c.Step), tool)
 				return

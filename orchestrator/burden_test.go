@@ -23,10 +23,7 @@ func (s *scales) hold(r *run, w *window, tool string, bytes ...int64) *lane {
 	x := &lane{run: r, window: w}
 	s.loaded(x)
 	x.weight = func(h held) int64 { return bytes[h.step] }
-	if r.lanes == nil {
-		r.lanes = map[string]*lane{}
-	}
-	r.lanes[tool] = x
+	r.lanes.Put(tool, x)
 	for i := range bytes {
 		w.hold(x, holding(machine.Dispatch{Call: machine.Call{Step: i}, Attempt: len(s.out) + 1}, 0))
 	}

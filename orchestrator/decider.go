@@ -143,7 +143,7 @@ func (dc *decider) late(r *run, d machine.Dispatch) {
 			dc.decide(r, []machine.Decide{{Call: c, Attempt: d.Attempt, Error: r.machine.LateError(c)}})
 		}
 	}
-	f, a, shard := r.flights[c], r.attempt(c, d.Attempt), r.shard(c.Step)
+	f, a, shard := r.flights.At(c), r.attempt(c, d.Attempt), r.shard(c.Step)
 	if f == nil && r.heldOf(c.Step) > 0 && d.Attempt == 1 {
 		decide()
 		return

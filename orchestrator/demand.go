@@ -70,7 +70,7 @@ func (c *count) partition(p int) (visited int) {
 	}
 	c.answer.Serves |= 1 << p
 	for _, r := range runs {
-		if r.phase == running && len(r.lanes) > 0 {
+		if r.phase == running && r.lanes.Len() > 0 {
 			visited += c.run(r)
 		}
 	}
@@ -103,13 +103,13 @@ func (c *count) run(r *run) (visited int) {
 		c.answer.Tools[tool] = x
 	}
 	named := c.waiting(r, now)
-	for tool, x := range r.lanes {
+	for tool, x := range r.lanes.All() {
 		if _, ok := c.asked[tool]; !ok {
 			continue
 		}
 		for _, h := range x.calls.items[x.calls.head:] {
 			d := h.dispatch()
-			if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+			if f := r.flights.At(d.Call); f != nil && f.attempt == d.Attempt {
 				continue // another owner had sent it: it is dropped when its turn comes
 			}
 			if r.machine.Wanted(d.Call, d.Attempt) {
@@ -119,7 +119,7 @@ func (c *count) run(r *run) (visited int) {
 		}
 		visited += x.calls.len()
 	}
-	for call, f := range r.flights {
+	for call, f := range r.flights.All() {
 		tool := r.step(call.Step).Tool
 		since, ok := c.asked[tool]
 		if ok && since.Behind > 0 && !f.given(since.Given) && r.machine.Wanted(call, f.attempt) {
@@ -130,7 +130,7 @@ func (c *count) run(r *run) (visited int) {
 		}
 	}
 	named.tell()
-	return visited + len(r.flights)
+	return visited + r.flights.Len()
 }
 
 // given reports whether a worker was given an attempt that is out, by the sequence up to which the tool's steps were.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/few"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/subjects"
@@ -38,7 +39,7 @@ type dispatcher struct {
 // lane returns what a run has of a step's tool.
 func (di *dispatcher) lane(r *run, step int) *lane {
 	name, frozen := r.step(step).Tool, r.machine.Contract(step)
-	if x := r.lanes[name]; x != nil {
+	if x := r.lanes.At(name); x != nil {
 		return x
 	}
 	w := di.windows[name]
@@ -47,12 +48,9 @@ func (di *dispatcher) lane(r *run, step int) *lane {
 		di.windows[name] = w
 		di.tools.join(name, &w.stake, di.post, func() { di.dispatchHeld(w) })
 	}
-	if r.lanes == nil {
-		r.lanes = map[string]*lane{}
-	}
 	x := &lane{run: r, window: w, single: frozen.Mode == tool.SequentialOnly}
 	di.loaded(x)
-	r.lanes[name] = x
+	r.lanes.Put(name, x)
 	return x
 }
 
@@ -75,7 +73,7 @@ func (di *dispatcher) offer(r *run, d machine.Dispatch, repair int) {
 		di.dispatch(r, d, repair, nil)
 		return
 	}
-	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+	if f := r.flights.At(d.Call); f != nil && f.attempt == d.Attempt {
 		if repair > 0 {
 			f.sent = di.clock.Now()
 			f.seq.Store(0)
@@ -106,7 +104,7 @@ func (di *dispatcher) dispatchHeld(w *window) {
 		if r.phase != running || !r.machine.Wanted(d.Call, d.Attempt) {
 			return false // over, given up, or not ours any more
 		}
-		if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+		if f := r.flights.At(d.Call); f != nil && f.attempt == d.Attempt {
 			return false
 		}
 		di.launch(x, d, int(h.repair))
@@ -116,11 +114,11 @@ func (di *dispatcher) dispatchHeld(w *window) {
 
 // decided takes an attempt out of its window, since it was decided.
 func (di *dispatcher) decided(r *run, res *machine.Result) {
-	f := r.flights[res.Call]
+	f := r.flights.At(res.Call)
 	if f == nil || f.attempt != res.Attempt {
 		return
 	}
-	delete(r.flights, res.Call)
+	r.flights.Drop(res.Call)
 	f.release()
 	x, w := f.lane, f.lane.window
 	di.neighbours.decided(r)
@@ -147,15 +145,15 @@ func (di *dispatcher) limited(name string) {
 	if w == nil || !w.limitTo(di.reg.limit(name, w.limit)) {
 		return
 	}
-	for _, r := range di.runs.oldestFirst(func(r *run) bool { return r.lanes[name] != nil }) {
-		w.turn(r.lanes[name])
+	for _, r := range di.runs.oldestFirst(func(r *run) bool { return r.lanes.At(name) != nil }) {
+		w.turn(r.lanes.At(name))
 	}
 	di.dispatchHeld(w)
 }
 
 // adopt notes an attempt that an earlier owner dispatched and that lies in its stream still.
 func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
-	if r.phase == running && r.flights[d.Call] == nil && r.machine.Open(d.Call, d.Attempt) {
+	if r.phase == running && r.flights.At(d.Call) == nil && r.machine.Open(d.Call, d.Attempt) {
 		r.track(d.Call, &flight{attempt: d.Attempt, lane: di.lane(r, d.Step)})
 	}
 }
@@ -163,13 +161,13 @@ func (di *dispatcher) adopt(r *run, d machine.Dispatch) {
 // releaseAll returns back the room of all that a run has out: it is over, or another's.
 func (di *dispatcher) releaseAll(r *run) {
 	di.neighbours.over(r)
-	for _, f := range r.flights {
+	for _, f := range r.flights.All() {
 		f.release()
 	}
 	lanes := r.lanes
-	r.flights, r.lanes, r.burden = nil, nil, nil
+	r.flights, r.lanes, r.burden = few.Map[machine.Call, *flight]{}, few.Map[string, *lane]{}, nil
 	var waiting []string // tools for which others have something held back
-	for name, x := range lanes {
+	for name, x := range lanes.All() {
 		for ; x.calls.len() > 0; x.calls.pop() {
 			x.window.held--
 		}
@@ -182,7 +180,7 @@ func (di *dispatcher) releaseAll(r *run) {
 	}
 	slices.Sort(waiting)
 	for _, name := range waiting {
-		di.dispatchHeld(lanes[name].window)
+		di.dispatchHeld(lanes.At(name).window)
 	}
 	if of := di.burdens[r.id.Tenant]; of != nil {
 		of.wake(di.dispatchHeld)
@@ -403,10 +401,10 @@ func (s *suspects) take() (all map[*run]time.Duration) {
 // heldBack returns which attempts this owner holds back, exactly; that takes longer than to tell of some that they may be.
 func heldBack(r *run) (holds func(machine.Dispatch) bool) {
 	all := map[machine.Dispatch]bool{}
-	for _, x := range r.lanes {
+	for _, x := range r.lanes.All() {
 		for _, h := range x.calls.items[x.calls.head:] {
 			all[h.dispatch()] = true
 		}
 	}
-	return func(d machine.Dispatch) bool { return all[d] && r.flights[d.Call] == nil }
+	return func(d machine.Dispatch) bool { return all[d] && r.flights.At(d.Call) == nil }
 }

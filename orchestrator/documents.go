@@ -337,8 +337,8 @@ func eachOf(st *outcome.Step, step int, list func(*outcome.Step, machine.Call)) 
 // ofAgents adds what is to be told of a call for agents alone.
 func ofAgents(r *run, st *outcome.Step, c machine.Call) {
 	st.Reused = st.Reused || tries(r).Taken(c)
-	if res := r.machine.Decided(c); res != nil && len(r.agents.said) > 0 {
-		said := r.agents.said[attemptOf{r.token(res.Call), res.Attempt}] // of the call that was made
+	if res := r.machine.Decided(c); res != nil && r.agents.said.Len() > 0 {
+		said := r.agents.said.At(attemptOf{r.token(res.Call), res.Attempt}) // of the call that was made
 		st.Type, st.Shown = said.kind, said.planner
 	}
 }

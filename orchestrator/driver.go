@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -559,10 +560,21 @@ func decodeResult(c machine.Call, e entry, r *run, redactor func() *wire.Redacto
 	}
 	return &machine.Result{
 		Asks: asks,
-		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: w.Body, Text: w.Text, Handle: w.Handle,
+		Call: c, Attempt: e.rec.Attempt.Number, Error: w.Error, Body: apart(w.Body), Text: w.Text, Handle: w.Handle,
 		ByOwner: strings.HasPrefix(w.Worker, ownerMark), Worker: interned(strings.TrimPrefix(w.Worker, ownerMark)), Started: w.Started, Ended: w.Ended,
 		Deliveries: int32(w.Deliveries),
 	}
+}
+
+// small is the size of a body up to which the message that it came in, with its subject and its headers, is much more.
+const small = 1 << 10
+
+// apart returns the body of a message to keep: a small one without the rest of the message.
+func apart(body []byte) []byte {
+	if len(body) > small {
+		return body
+	}
+	return bytes.Clone(body)
 }
 
 // interned returns a header's value to keep: those of a message are parts of one string that holds all of them. Equal
@@ -656,7 +668,7 @@ func (dr *driver) amend(r *run, e entry, rec *machine.Record) bool {
 	a := wire.ParseAmend(e.Data)
 	rec.Amendment = amendmentOf(r, e.rec, &a)
 	if r.agents != nil && a.Round != nil {
-		r.agents.amended.put(amendedRound{e.rec.Step, e.rec.Number}, a.Round)
+		r.agents.amended.Put(amendedRound{e.rec.Step, e.rec.Number}, a.Round)
 	}
 	if len(a.Tools) == 0 {
 		return true

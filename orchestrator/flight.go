@@ -32,13 +32,10 @@ const (
 )
 
 func (r *run) track(c machine.Call, f *flight) {
-	if r.flights == nil {
-		r.flights = map[machine.Call]*flight{}
-	}
-	if old := r.flights[c]; old != nil {
+	if old := r.flights.At(c); old != nil {
 		old.release()
 	}
-	r.flights[c] = f
+	r.flights.Put(c, f)
 	f.lane.out++
 	f.lane.window.add(1)
 }
@@ -52,7 +49,7 @@ func flightOf(r *run, of subjects.Attempt) *flight {
 	if !ok || !r.machine.Open(c, of.Number) {
 		return nil
 	}
-	f := r.flights[c]
+	f := r.flights.At(c)
 	if f == nil || f.attempt != of.Number {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/few"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -148,17 +149,17 @@ func (r *run) resolverOf(p *plan.Plan, of machine.Numbers) *plan.Resolver {
 		return r.resolver
 	}
 	first := of.First()
-	x := r.resolvers[first]
+	x := r.resolvers.At(first)
 	if x.plan != p { // the first of its scope, or from before an amendment
 		x = scopeResolver{p, p.NewResolver().Limit(wire.InlineLimit).Fates(func(step int) plan.Fate { return r.fate(of.Of(step)) })}
 		x.Input(func() ([]byte, bool) {
 			value, _ := r.machine.Input(first)
 			return value, value != nil
 		})
-		if r.resolvers == nil || len(r.resolvers) >= mostResolvers {
-			r.resolvers = map[int]scopeResolver{}
+		if r.resolvers.Len() >= mostResolvers {
+			r.resolvers = few.Map[int, scopeResolver]{}
 		}
-		r.resolvers[first] = x
+		r.resolvers.Put(first, x)
 	}
 	return x.Resolver
 }

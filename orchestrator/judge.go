@@ -56,11 +56,11 @@ func (j *judge) resume(ctx context.Context, body []byte, e *entry) opened {
 	if p == nil {
 		return opened{err: fault.New(fault.Internal, "an accepted plan can't be read: %v", report.Problems)}
 	}
-	s, err := j.reg.schemasFor(ctx, p, start)
+	a, err := j.agents(ctx, start)
 	if err != nil {
 		return opened{err: err}
 	}
-	a, err := j.agents(ctx, start)
+	s, err := j.reg.schemasFor(ctx, p, start, a)
 	return opened{start: start, plan: p, schemas: s, agents: a, err: err}
 }
 
@@ -77,7 +77,7 @@ func (j *judge) agents(ctx context.Context, start *wire.Start) (*agentsOf, error
 }
 
 func (j *judge) decodeStart(ctx context.Context, e *entry) (*wire.Start, error) {
-	s, blob, err := wire.ParseStart(e.Header, e.Data)
+	s, blob, err := j.reg.starts.Parse(e.Header, e.Data)
 	if blob == nil {
 		return s, err
 	}

@@ -48,7 +48,7 @@ func (lc *lifecycle) submitted(id subjects.Run, e kv.Entry, from *cursor) {
 	}
 	r := &run{
 		identity: identity{
-			id: id, generation: e.Seq, submitted: e.Time, body: e.Data, digest: plan.Digest(e.Data),
+			id: id, generation: e.Seq, submitted: e.Time, body: apart(e.Data), digest: plan.Digest(e.Data),
 			client: asked.Client, trace: asked.Trace, retryOf: asked.Retry, context: asked.Context, unfit: unfit,
 			permissions: asked.Permissions,
 		},
@@ -239,7 +239,7 @@ func (lc *lifecycle) begin(r *run) {
 	at := r.startEntry()
 	if r.start == nil {
 		var err error
-		if r.start, _, err = wire.ParseStart(at.Header, at.Data); r.start == nil || err != nil {
+		if r.start, _, err = lc.judge.reg.starts.Parse(at.Header, at.Data); r.start == nil || err != nil {
 			lc.open(r) // large, or unreadable: a job handles it
 			return
 		}

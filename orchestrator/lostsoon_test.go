@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/internal/few"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -23,7 +24,7 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	first, again, scheduled := machine.Dispatch{Attempt: 1}, machine.Dispatch{Attempt: 2}, machine.Dispatch{Attempt: 2, At: at}
 
 	require.True(t, rc.tooSoon(r, first, time.Hour), "it was not sent")
-	r.flights = map[machine.Call]*flight{first.Call: f}
+	r.flights.Put(first.Call, f)
 	require.True(t, rc.tooSoon(r, first, time.Hour), "it is on its way to the stream")
 	require.False(t, rc.tooSoon(r, first, longGone), "the sweep looks for all")
 	f.sending.Add(1)
@@ -44,7 +45,7 @@ func TestWhatAWorkerMayBeAtIsNotLookedFor(t *testing.T) {
 	f.seq.Store(0)
 	require.False(t, rc.tooSoon(r, first, time.Second), "it was found there when the run was taken over")
 
-	r.flights = nil
+	r.flights = few.Map[machine.Call, *flight]{}
 	require.False(t, rc.tooSoon(r, again, time.Second))
 	require.False(t, rc.tooSoon(r, scheduled, time.Second))
 	w.took(time.Minute)

@@ -82,7 +82,7 @@ func roundAsked(r *run, q *machine.Question, doc *outcome.Question) {
 	if d := r.agents.defined[doc.Tool]; d != nil && d.Approval != nil {
 		doc.Text = d.Approval.Ask
 	}
-	if rec := r.agents.records[q.Round.Scope]; rec != nil {
+	if rec := r.agents.records.At(q.Round.Scope); rec != nil {
 		doc.Plan = agents.Shown(rec)
 	}
 }

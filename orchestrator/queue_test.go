@@ -33,11 +33,11 @@ func order(w *window) string {
 }
 
 func push(w *window, r *run, steps ...int) {
-	if r.lanes == nil {
-		r.lanes = map[string]*lane{"t": {run: r, window: w}}
+	if r.lanes.Len() == 0 {
+		r.lanes.Put("t", &lane{run: r, window: w})
 	}
 	for _, s := range steps {
-		w.hold(r.lanes["t"], holding(machine.Dispatch{Call: machine.Call{Step: s}}, 0))
+		w.hold(r.lanes.At("t"), holding(machine.Dispatch{Call: machine.Call{Step: s}}, 0))
 	}
 }
 
@@ -98,9 +98,9 @@ func TestARunHasNoMoreOutThanItsShare(t *testing.T) {
 	w.sendHeld(send)
 	require.Equal(t, 1, sent[small])
 	require.Equal(t, firstShare, sent[huge])
-	huge.lanes["t"].out -= 2 // two are decided
+	huge.lanes.At("t").out -= 2 // two are decided
 	w.out -= 2
-	w.turn(huge.lanes["t"])
+	w.turn(huge.lanes.At("t"))
 	w.sendHeld(send)
 	require.Equal(t, firstShare+2, sent[huge])
 }
@@ -218,7 +218,7 @@ func TestAHugeRunLeavesRoomAtOnce(t *testing.T) {
 	for step := range 1000 {
 		push(w, huge, step)
 	}
-	x := huge.lanes["t"]
+	x := huge.lanes.At("t")
 	sent := 0
 	send := func(x *lane, _ held) bool {
 		x.out++

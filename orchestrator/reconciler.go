@@ -97,7 +97,7 @@ func (rc *reconciler) alone(partitions partitionSet) {
 		}
 	}
 	for _, r := range rc.runs.byID {
-		if partitions[r.id.Partition()] && r.phase == running && (len(r.lanes) > 0 || r.awaitingInput() || r.uncompared) {
+		if partitions[r.id.Partition()] && r.phase == running && (r.lanes.Len() > 0 || r.awaitingInput() || r.uncompared) {
 			r.uncompared = true
 			rc.suspects.add(r, 0)
 		}
@@ -109,13 +109,13 @@ func (rc *reconciler) alone(partitions partitionSet) {
 // inputs lie in blobs. Or, where what lay in the stream is gone for so long, its message was sent since, may be on its way
 // there still, or a worker may be at it.
 func (rc *reconciler) tooSoon(r *run, d machine.Dispatch, gone time.Duration) bool {
-	if r.flights[d.Call].ours(d.Attempt) {
+	if r.flights.At(d.Call).ours(d.Attempt) {
 		return true
 	}
 	if gone == longGone || !d.At.IsZero() { // no worker is given what waits for its time
 		return false
 	}
-	if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt {
+	if f := r.flights.At(d.Call); f != nil && f.attempt == d.Attempt {
 		lost := f.sent.IsZero() || f.seq.Load() > 0 && f.sent.Before(rc.noticed)
 		return !lost || f.lane.window.slowest > gone
 	}
@@ -396,7 +396,7 @@ func (rc *reconciler) sendAgain(x expected) {
 	if x.run.phase != running || !x.run.machine.Wanted(x.dispatch.Call, x.dispatch.Attempt) {
 		return
 	}
-	f := x.run.flights[x.dispatch.Call]
+	f := x.run.flights.At(x.dispatch.Call)
 	if f.ours(x.dispatch.Attempt) {
 		return
 	}

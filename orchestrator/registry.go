@@ -46,6 +46,7 @@ type registry struct {
 
 	// agentSets are the agents that runs froze last, by all that they follow from.
 	agentSets map[[sha256.Size]byte]agentSet
+	starts    wire.Starts // that were read
 }
 
 // frozenSet is what runs keep of the tools of their plans: the same for all that call the same tools, as long as nobody
@@ -250,14 +251,17 @@ func (g *registry) share(key string, fresh frozenSet) frozenSet {
 	return fresh
 }
 
-// schemasFor returns the schemas that a run froze, by their digests.
-func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start) (schemas, error) {
+// schemasFor returns the schemas that a run froze, by their digests. The rounds of agents may call any of its tools.
+func (g *registry) schemasFor(ctx context.Context, p *plan.Plan, start *wire.Start, agents *agentsOf) (schemas, error) {
+	if agents != nil && agents.schemas != nil {
+		return agents.schemas, nil
+	}
 	s := schemas{}
 	var names []string
 	for step := range p.All() {
 		names = append(names, step.Tool)
 	}
-	if slices.Contains(start.Needs, wire.Agents) { // whose rounds may call any of them
+	if agents != nil {
 		names = slices.Sorted(maps.Keys(start.Tools))
 	}
 	for _, name := range names {
@@ -327,8 +331,12 @@ func (g *registry) agents(ctx context.Context, start *wire.Start) (agentSet, err
 		}
 		tools.defined[name] = d
 	}
-	all := agentSet{defined: map[string]*agent.Definition{}, digests: map[string]string{}}
+	all := agentSet{defined: map[string]*agent.Definition{}, digests: map[string]string{}, schemas: schemas{}}
 	for _, name := range names {
+		var err error
+		if all.schemas[name], err = g.schema(ctx, start.Tools[name]); err != nil {
+			return agentSet{}, err
+		}
 		if !start.Tools[name].Agent {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/few"
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/again"
@@ -86,7 +87,7 @@ type progress struct {
 	// resolver remembers its way around large results; for the loop only.
 	resolver *plan.Resolver
 	// resolvers likewise, for the scopes below, by the number of their first step.
-	resolvers map[int]scopeResolver
+	resolvers few.Map[int, scopeResolver]
 	clean     cleaner
 
 	// Of for_each steps: their lists, and those that are being read.
@@ -111,46 +112,27 @@ type progress struct {
 	parked    []entry                        // records that wait for a phase or a blob, in ledger order
 }
 
-// few is a map that takes no room while there is nothing in it: most of what an owner may have to keep of a run, it has of
-// none, or for a moment. What is not there is read as from any map.
-type few[K comparable, V any] map[K]V
-
-// put puts a value in.
-func (f *few[K, V]) put(key K, value V) {
-	if *f == nil {
-		*f = few[K, V]{}
-	}
-	(*f)[key] = value
-}
-
-// drop takes a value out. A map that has had something in it keeps room for eight.
-func (f *few[K, V]) drop(key K) {
-	if delete(*f, key); len(*f) == 0 {
-		*f = nil
-	}
-}
-
 // agentsOf is what an owner has of the agents of a run.
 type agentsOf struct {
 	agentSet
-	records   few[string, *wire.Round] // of rounds, by token
-	amended   few[amendedRound, *wire.AmendedRound]
-	arguments few[machine.Call, []byte]     // of calls in rounds, once the gate was asked
-	asking    few[machine.Dispatch, bool]   // the gate, or making the request of a planner
-	deciding  few[string, bool]             // rounds, by the tokens of their scopes
-	contracts map[string]*tool.Contract     // of the tools that the run froze
-	past      few[string, *agents.Past]     // what is left of rounds whose parts are stored, by the agents' tokens
-	shelves   few[string, *agents.Shelf]    // of long answers, likewise
-	gates     few[string, *agents.Gates]    // of rounds of many calls, likewise
-	whole     few[string, bool]             // whose requests go out whole, since something else lies where a part belongs
-	said      few[attemptOf, said]          // of results, beside their values
-	shares    few[shareOf, agent.Budget]    // of the budgets of agents above
-	sharing   few[shareOf, []func()]        // wait until a share is known, which somebody finds out
-	spent     few[string, agent.Spending]   // by agents that are over, by token
-	added     few[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
-	speakers  few[wordOf, []func()]         // are told once a word of theirs was read
-	sending   few[string, bool]             // agents whose objects are being sent; true: there are more
-	sent      *doneBefore[string]           // to sinks; nil for none
+	records   few.Map[string, *wire.Round] // of rounds, by token
+	amended   few.Map[amendedRound, *wire.AmendedRound]
+	arguments few.Map[machine.Call, []byte]     // of calls in rounds, once the gate was asked
+	asking    few.Map[machine.Dispatch, bool]   // the gate, or making the request of a planner
+	deciding  few.Map[string, bool]             // rounds, by the tokens of their scopes
+	contracts map[string]*tool.Contract         // of the tools that the run froze
+	past      few.Map[string, *agents.Past]     // what is left of rounds whose parts are stored, by the agents' tokens
+	shelves   few.Map[string, *agents.Shelf]    // of long answers, likewise
+	gates     few.Map[string, *agents.Gates]    // of rounds of many calls, likewise
+	whole     few.Map[string, bool]             // whose requests go out whole, since something else lies where a part belongs
+	said      few.Map[attemptOf, said]          // of results, beside their values
+	shares    few.Map[shareOf, agent.Budget]    // of the budgets of agents above
+	sharing   few.Map[shareOf, []func()]        // wait until a share is known, which somebody finds out
+	spent     few.Map[string, agent.Spending]   // by agents that are over, by token
+	added     few.Map[string, []agent.Artifact] // what these have put on their blackboards, where somebody has found out
+	speakers  few.Map[wordOf, []func()]         // are told once a word of theirs was read
+	sending   few.Map[string, bool]             // agents whose objects are being sent; true: there are more
+	sent      *doneBefore[string]               // to sinks; nil for none
 }
 
 // agentSet is what runs keep of the agents that they froze: the same for all that froze the same. It is never changed.
@@ -158,6 +140,7 @@ type agentSet struct {
 	defined   map[string]*agent.Definition // by name
 	templates map[string]*plan.Template    // the agents' too
 	digests   map[string]string            // of agents, by name: see agents.Digest
+	schemas   schemas                      // of all tools
 }
 
 // tries is the run as one that tries another again.
@@ -180,10 +163,12 @@ type wordOf struct{ agent, id string }
 
 // shelfOf returns the shelf of an agent, which may be new.
 func (a *agentsOf) shelfOf(agent string) *agents.Shelf {
-	if a.shelves[agent] == nil {
-		a.shelves.put(agent, &agents.Shelf{})
+	shelf := a.shelves.At(agent)
+	if shelf == nil {
+		shelf = &agents.Shelf{}
+		a.shelves.Put(agent, shelf)
 	}
-	return a.shelves[agent]
+	return shelf
 }
 
 // heardOut tells those who wait for the record of a word.
@@ -191,8 +176,8 @@ func (a *agentsOf) heardOut(w wordOf) {
 	if a == nil {
 		return
 	}
-	waiting := a.speakers[w]
-	a.speakers.drop(w)
+	waiting := a.speakers.At(w)
+	a.speakers.Drop(w)
 	for _, tell := range waiting {
 		tell()
 	}
@@ -210,7 +195,7 @@ type said struct{ kind, planner string }
 // heard keeps what a record says of its result for agents; nearly all say nothing.
 func (a *agentsOf) heard(of subjects.Attempt, w *wire.Result) {
 	if a != nil && w.Error == nil && (w.Type != "" || w.Planner != "") {
-		a.said.put(attemptOf{of.Step, of.Number}, said{w.Type, w.Planner})
+		a.said.Put(attemptOf{of.Step, of.Number}, said{w.Type, w.Planner})
 	}
 }
 
@@ -227,23 +212,23 @@ func (a *agentsOf) made(c machine.Call) []byte {
 	if a == nil {
 		return nil
 	}
-	return a.arguments[c]
+	return a.arguments.At(c)
 }
 
 // over lets go of the arguments of a call that was decided.
 func (a *agentsOf) over(c machine.Call) {
 	if a != nil {
-		a.arguments.drop(c)
+		a.arguments.Drop(c)
 	}
 }
 
 // traffic is what a run has out, and what it holds back.
 type traffic struct {
-	flights     map[machine.Call]*flight  // what is out
-	lanes       map[string]*lane          // by tool: what waits for room
-	burden      *burden                   // the bytes that are out
-	repairs     int                       // how often the sweep sent something of it again
-	deadLetters *doneBefore[machine.Call] // that stand
+	flights     few.Map[machine.Call, *flight] // what is out
+	lanes       few.Map[string, *lane]         // by tool: what waits for room
+	burden      *burden                        // the bytes that are out
+	repairs     int                            // how often the sweep sent something of it again
+	deadLetters *doneBefore[machine.Call]      // that stand
 }
 
 // bucket returns where large values of the run go, once it has a start.
@@ -299,7 +284,7 @@ type weighedCall struct {
 // drop lets go of what only a run that goes on needs.
 func (r *run) drop() {
 	r.body, r.plan, r.machine, r.parked, r.start, r.schemas, r.resolver = nil, nil, nil, nil, nil, nil, nil
-	r.resolvers = nil
+	r.resolvers = few.Map[int, scopeResolver]{}
 	r.lists, r.reading, r.context, r.clean, r.deadLetters = nil, nil, wire.RunContext{}, cleaner{}, nil
 	r.people, r.weighing, r.changes, r.agents = nil, nil, nil, nil
 }
@@ -459,12 +444,12 @@ func (r *run) ackWait(step int) time.Duration {
 
 // holds reports whether an attempt is held back by this owner, so that nothing of it is to be found anywhere.
 func (r *run) holds(d machine.Dispatch) bool {
-	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights[d.Call] == nil
+	return r.heldOf(d.Step) > 0 && d.Attempt == 1 && d.At.IsZero() && r.flights.At(d.Call) == nil
 }
 
 // heldOf tells how many calls of a run wait for room at a step's tool.
 func (r *run) heldOf(step int) int {
-	if x := r.lanes[r.step(step).Tool]; x != nil {
+	if x := r.lanes.At(r.step(step).Tool); x != nil {
 		return x.calls.len()
 	}
 	return 0

@@ -35,10 +35,10 @@ func (o *orch) checkDemand(l *turning) {
 // checkCounted looks at one run of a partition in which nobody else has been at work since a time.
 func (o *orch) checkCounted(r *run, alone time.Duration) {
 	held := map[machine.Call]bool{}
-	for _, x := range r.lanes {
+	for _, x := range r.lanes.All() {
 		for _, h := range x.calls.items[x.calls.head:] {
 			d := h.dispatch()
-			if f := r.flights[d.Call]; f != nil && f.attempt == d.Attempt || !r.machine.Wanted(d.Call, d.Attempt) {
+			if f := r.flights.At(d.Call); f != nil && f.attempt == d.Attempt || !r.machine.Wanted(d.Call, d.Attempt) {
 				continue
 			}
 			held[d.Call] = true
@@ -56,7 +56,7 @@ func (o *orch) checkCounted(r *run, alone time.Duration) {
 		if d.Attempt > 1 || !d.At.IsZero() || iterated(a.Step) {
 			continue // the message of one that waited for its time may have been lost: the sweep finds that
 		}
-		if held[d.Call] || r.flights[d.Call] != nil || !r.machine.Wanted(d.Call, d.Attempt) {
+		if held[d.Call] || r.flights.At(d.Call) != nil || !r.machine.Wanted(d.Call, d.Attempt) {
 			continue
 		}
 		shards := len(o.w.shards)

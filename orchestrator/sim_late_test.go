@@ -68,7 +68,7 @@ func TestAnOwnerThatIsLateGoesOnWithTheNextAnswer(t *testing.T) {
 	jobs := &lateJobs{simJobs: late.jobs}
 	jobs.keeps = func() bool {
 		r := of()
-		return !freed && (len(jobs.kept) > 0 || r != nil && r.agents != nil && len(r.agents.deciding) > 0)
+		return !freed && (len(jobs.kept) > 0 || r != nil && r.agents != nil && r.agents.deciding.Len() > 0)
 	}
 	for _, l := range late.loops.all {
 		l.jobs = jobs

@@ -50,11 +50,11 @@ func (s *sinks) settled(r *run, c machine.Call) {
 // soon sends what an agent has made in rounds that are not past. One at a time does: it is told of what comes meanwhile.
 func (s *sinks) soon(r *run, of machine.Call) {
 	its, name := r.agents, r.token(of)
-	if _, under := its.sending[name]; under {
-		its.sending.put(name, true)
+	if _, under := its.sending.Find(name); under {
+		its.sending.Put(name, true)
 		return
 	}
-	its.sending.put(name, false)
+	its.sending.Put(name, false)
 	x, send := s.agentry.look(r, of, machine.RoundCount(r.machine, of)-1, false), s.sender(r, false)
 	s.memory.reserve(x.size, func(ctx context.Context) {
 		if l, err := x.read(ctx, s.values); err == nil { // else the end of the run makes sure
@@ -64,8 +64,8 @@ func (s *sinks) soon(r *run, of machine.Call) {
 		}
 		s.post(func() {
 			x.found(its)
-			more := its.sending[name]
-			if its.sending.drop(name); more && r.phase == running && r.agents == its {
+			more := its.sending.At(name)
+			if its.sending.Drop(name); more && r.phase == running && r.agents == its {
 				s.soon(r, of)
 			}
 		})

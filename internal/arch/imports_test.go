@@ -44,7 +44,7 @@ const rules = `
 
 	orchestrator/again std subjects machine wire
 	orchestrator/agents std fault subjects tool tool/group plan machine wire outcome agent agent/parts agent/request internal/jsontape
-	orchestrator      std sys fault observe internal/observer internal/text internal/version subjects wire outcome tool tool/group plan machine kv seal internal/backoff nats sync agent orchestrator/again orchestrator/agents internal/agentcheck
+	orchestrator      std sys fault observe internal/observer internal/text internal/version subjects wire outcome tool tool/group plan machine kv seal internal/backoff internal/few nats sync agent orchestrator/again orchestrator/agents internal/agentcheck
 	worker            std sys fault observe internal/observer internal/text internal/version subjects wire outcome tool plan kv seal internal/backoff nats sync schemas internal/streamed
 	client            std sys fault observe internal/observer internal/text subjects wire outcome tool tool/group plan kv seal internal/backoff nats sync uuid internal/dryrun internal/streamed
 
@@ -69,6 +69,7 @@ const rules = `
 	internal/unknown  std internal/jsontape
 	internal/jsontape std fault
 	internal/jsonmend std jsonrepair
+	internal/few      std
 	internal/front    std sys fault
 	internal/text     std
 	internal/dialect  std fault subjects internal/text tool internal/jsontape internal/expression

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -17,6 +19,7 @@ type process struct {
 	role  Role
 	cmd   *exec.Cmd
 	lines chan string // what it prints
+	tells io.Writer   // what it reads
 	gone  chan struct{}
 }
 
@@ -37,9 +40,11 @@ func (w *World) start(r Role) (*process, error) {
 		p.cmd.Env = append(os.Environ(), serverEnv...)
 	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt at the terminal is for the parent
-	if _, err := p.cmd.StdinPipe(); err != nil {            // it closes with this process, however that ends
+	in, err := p.cmd.StdinPipe()                            // it closes with this process, however that ends
+	if err != nil {
 		return nil, err
 	}
+	p.tells = in
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -96,6 +101,18 @@ func (p *process) says(ctx context.Context, wanted func(string) bool) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// heap returns how many bytes its heap keeps.
+func (p *process) heap(ctx context.Context) (bytes uint64, err error) {
+	if _, err := fmt.Fprintln(p.tells, heapWord); err != nil {
+		return 0, fault.Wrap(fault.Internal, err, "asking the process "+p.role.Name+" for its heap")
+	}
+	err = p.says(ctx, func(line string) bool {
+		n, bad := fmt.Sscanf(line, heapWord+" %d", &bytes)
+		return n == 1 && bad == nil
+	})
+	return bytes, err
 }
 
 // term asks a process to end, and ends it where it doesn't.

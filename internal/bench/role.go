@@ -1,12 +1,13 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -47,12 +48,34 @@ func ParseRole(description string) (r Role, err error) {
 	return r, nil
 }
 
+// heapWord is what a parent writes to a process that is to say how much its heap keeps.
+const heapWord = "heap"
+
+// listen does what the parent says on the standard input, until that closes.
+func listen() {
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		if in.Text() == heapWord {
+			fmt.Println(heapWord, Heap())
+		}
+	}
+}
+
+// Heap is how many bytes this process's heap keeps, once what nobody needs is gone.
+func Heap() uint64 {
+	var m runtime.MemStats
+	for range 2 { // what has a finalizer or lies in a pool takes two
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // Run runs the role in a process of its own, until ctx ends or the parent is gone, which closes the standard input.
 func (r Role) Run(ctx context.Context, log *slog.Logger, extra Extra) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // it ends, that is what counts
+		listen()
 		cancel()
 	}()
 	if r.Role == RoleServer {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -89,6 +90,11 @@ func (w *World) Resident() map[string]float64 {
 		all[name] = residentMB(p.pid())
 	}
 	return all
+}
+
+// Heap is how many bytes the heap of a process of the world's keeps, once what nobody needs is gone.
+func (w *World) Heap(ctx context.Context, name string) (uint64, error) {
+	return w.procs[name].heap(ctx)
 }
 
 // Machine names what the figures were measured on.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,8 +21,9 @@ type Waiting struct {
 	With   map[string]float64 `json:"memory_with_mib"`
 	// Each is the orchestrator's for one of them, in bytes: with what it has not given back after reading them.
 	Each float64 `json:"orchestrator_bytes_each"`
-	// Live is what the heap of one process with a server, an orchestrator, a worker and a client in it keeps for each.
-	Live float64 `json:"live_bytes_each"`
+	// Live is what the orchestrator's heap keeps of each, and Again what that of another keeps which has read them anew.
+	Live  float64 `json:"live_bytes_each"`
+	Again float64 `json:"live_bytes_each_read_anew"`
 	// Drained is how many came to their end a second, once the gate was opened.
 	Drained float64 `json:"drained_per_second"`
 }
@@ -58,6 +58,10 @@ func measureWaiting(ctx context.Context, env Env, scale float64, s bench.Stamp) 
 		return nil, err
 	}
 	f.Before = w.Resident()
+	before, err := w.Heap(ctx, bench.RoleOrchestrator)
+	if err != nil {
+		return nil, err
+	}
 	l := loop{Rounds: 1, Calls: 1, Bytes: 16, Waits: true}
 	runs := make([]*client.Run, f.Agents)
 	for i := range runs {
@@ -72,6 +76,24 @@ func measureWaiting(ctx context.Context, env Env, scale float64, s bench.Stamp) 
 	f.With = w.Resident()
 	f.Each = (f.With[bench.RoleOrchestrator] - f.Before[bench.RoleOrchestrator]) * (1 << 20) / float64(f.Agents)
 	w.progress(fmt.Sprintf("%d agents wait: %s, before %s; %.0f bytes of the orchestrator each", f.Agents, bench.MiB(f.With), bench.MiB(f.Before), f.Each))
+	each := func(name string) (float64, error) {
+		now, err := w.Heap(ctx, name)
+		return (float64(now) - float64(before)) / float64(f.Agents), err
+	}
+	if f.Live, err = each(bench.RoleOrchestrator); err != nil {
+		return nil, err
+	}
+	w.Kill(bench.RoleOrchestrator)
+	if err := w.StartOrchestrator(successor); err != nil {
+		return nil, err
+	}
+	if err := w.answered(ctx, runs); err != nil {
+		return nil, err
+	}
+	if f.Again, err = each(successor); err != nil {
+		return nil, err
+	}
+	w.progress(fmt.Sprintf("%.0f bytes of its heap each, %.0f of that of another that has read them anew", f.Live, f.Again))
 	start := time.Now()
 	if err := w.Conn().Publish(gate, nil); err != nil {
 		return nil, err
@@ -83,44 +105,31 @@ func measureWaiting(ctx context.Context, env Env, scale float64, s bench.Stamp) 
 	}
 	f.Drained = float64(f.Agents) / time.Since(start).Seconds()
 	w.progress(fmt.Sprintf("drained: %.0f agents/s", f.Drained))
-	f.Live, err = live(ctx, env, f.Agents)
-	w.progress(fmt.Sprintf("%.0f bytes of the heap each, all in one process", f.Live))
-	return f, err
+	return f, nil
 }
 
-// live measures what is kept of agents that wait in a process that has all parts.
-func live(ctx context.Context, env Env, agents int) (float64, error) {
-	w, err := newWorld(ctx, env, bench.Embedded)
-	if err != nil {
-		return 0, err
-	}
-	defer w.Close()
-	if err := w.herd(ctx, loop{Rounds: 5, Calls: 1, Bytes: 16}, 200); err != nil { // warm up
-		return 0, err
-	}
-	if err := w.Purged(time.Minute); err != nil {
-		return 0, err
-	}
-	before := heap()
-	for range agents {
-		if _, err := w.begin(ctx, loop{Rounds: 1, Calls: 1, Bytes: 16, Waits: true}); err != nil {
-			return 0, err
-		}
-	}
-	if err := w.records(ctx, uint64(4*agents)); err != nil {
-		return 0, err
-	}
-	return (heap() - before) / float64(agents), nil
-}
+// successor is the orchestrator that reads anew what waits.
+const successor = "successor"
 
-// heap is what is reachable.
-func heap() float64 {
-	var m runtime.MemStats
-	for range 2 { // what has a finalizer or lies in a pool takes two
-		runtime.GC()
+// answered waits until each run is answered for by who has read it.
+func (w *world) answered(ctx context.Context, runs []*client.Run) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(64)
+	for _, r := range runs {
+		g.Go(func() error {
+			for { // until then nobody answers for it
+				if _, err := w.Client.Get(ctx, r.ID()); err == nil {
+					return nil
+				}
+				select {
+				case <-time.After(50 * time.Millisecond):
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+		})
 	}
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
+	return g.Wait()
 }
 
 // records waits until the ledger holds so many.

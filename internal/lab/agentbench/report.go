@@ -122,7 +122,8 @@ func (k *kept) ofRounds(t *table) {
 
 func (k *kept) ofMany(t *table) {
 	if w := k.waiting; w != nil {
-		t.line(fmt.Sprintf("%d agents that wait", w.Agents), "≤ 10 kB each", fmt.Sprintf("%.1f kB of the heap, %.1f kB resident", w.Live/1000, w.Each/1000), w.Live <= 10_000)
+		t.line(fmt.Sprintf("%d agents that wait", w.Agents), "≤ 10 kB each",
+			fmt.Sprintf("%.1f kB of the heap, %.1f kB once another has read them anew; %.1f kB resident", w.Live/1000, w.Again/1000, w.Each/1000), max(w.Live, w.Again) <= 10_000)
 	}
 	for _, x := range []struct {
 		what  string

@@ -733,11 +733,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-late", "an owner that still finds out one round of an agent decides none of the next",
-		"orchestrator/agentry.go", "	if !waits || its.deciding[scope] {\n", "	if !waits || len(its.deciding) > 0 {\n", "./orchestrator", "AnOwnerThatIsLate",
+		"orchestrator/agentry.go", "	if !waits || its.deciding.At(scope) {\n", "	if !waits || its.deciding.Len() > 0 {\n", "./orchestrator", "AnOwnerThatIsLate",
 	},
 	{
 		"token-forged", "what is told of another attempt than the one that is out reaches who watches",
-		"orchestrator/flight.go", " || !r.machine.Open(c, of.Number) {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil || f.attempt != of.Number {\n", " {\n		return nil\n	}\n	f := r.flights[c]\n	if f == nil {\n", "./orchestrator", "WhatIsWritten",
+		"orchestrator/flight.go", " || !r.machine.Open(c, of.Number) {\n		return nil\n	}\n	f := r.flights.At(c)\n	if f == nil || f.attempt != of.Number {\n", " {\n		return nil\n	}\n	f := r.flights.At(c)\n	if f == nil {\n", "./orchestrator", "WhatIsWritten",
 	},
 	{
 		"token-torn", "what is written is told with half a letter at its end",

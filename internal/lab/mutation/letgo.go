@@ -3,6 +3,18 @@ package mutation
 // ofLettingGo are the bugs of results that a run lets go of, and reads again.
 var ofLettingGo = []mutant{
 	{
+		"start-of-another", "starts that begin alike count as one",
+		"wire/starts.go", "	key := sha256.Sum256(body)\n", "	key := sha256.Sum256(body[:min(len(body), 16)])\n", "./wire", "StartsOfTheSameBytes",
+	},
+	{
+		"few-dropped", "of few entries the last goes in place of the one that is dropped",
+		"internal/few/few.go", "			copy(in.list[i:], in.list[i+1:])\n", "", "./internal/few", "ItIsAMap",
+	},
+	{
+		"sight-shared", "a run goes on to look through what it has handed on to others",
+		"machine/sight.go", "	t.sight, s.run, s.sc, s.turn = nil, nil, nil, turn{}\n", "	s.run, s.sc, s.turn = nil, nil, turn{}\n", "./machine", "Scenarios",
+	},
+	{
 		"let-go-never", "a run holds what nobody refers to any more",
 		"machine/letgo.go", "	if k.bytes+k.derived < max(least, k.next) ||", "	if least >= 0 ||", "./machine", "WhatARunHoldsIsFlat",
 	},

@@ -136,7 +136,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"sent-twice", "what an owner is still about to send counts as lost",
-		"orchestrator/reconciler.go", "	if r.flights[d.Call].ours(d.Attempt) {\n		return true", "	if false {\n		return true", "./orchestrator", "TestWhatAWorkerMayBeAt",
+		"orchestrator/reconciler.go", "	if r.flights.At(d.Call).ours(d.Attempt) {\n		return true", "	if false {\n		return true", "./orchestrator", "TestWhatAWorkerMayBeAt",
 	},
 	{
 		"skipped-key", "a bucket counts as read though a key was written anew meanwhile",
@@ -325,7 +325,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"lost-rooms", "a run that is another's now keeps its places in the limits",
-		"orchestrator/dispatcher.go", "	for _, f := range r.flights {\n		f.release()\n	}\n	lanes", "	lanes", "./orchestrator", "TestSimulatedWorlds",
+		"orchestrator/dispatcher.go", "	for _, f := range r.flights.All() {\n		f.release()\n	}\n	lanes", "	lanes", "./orchestrator", "TestSimulatedWorlds",
 	},
 	{
 		"old-record-is-now", "a record that lay in the ledger counts as news of its time",
