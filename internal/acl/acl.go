@@ -121,8 +121,9 @@ func New(s Spec) (*Grant, error) {
 		if s.Role == Doctor {
 			g.request(One, subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.QueuesSubject)
 			g.request(Many, subjects.DemandSubject)
-			g.request(One, subjects.StreamRequest("INFO", subjects.BucketStream(subjects.SinksBucket))) // whether others have made it
-			for _, tenant := range s.Declared {                                                         // stepjet tenant remove
+			// whether others have made it
+			g.request(One, subjects.StreamRequest("INFO", subjects.BucketStream(subjects.SinksBucket)))
+			for _, tenant := range s.Declared { // stepjet tenant remove
 				g.request(One, subjects.StreamRequest("DELETE", subjects.BlobsStream(subjects.BlobsOf(tenant))))
 			}
 		}

@@ -172,7 +172,7 @@ func TestAnOrchestratorAnswersOnInboxesAlone(t *testing.T) {
 	s.orchestrate(1)
 	nc := s.trespass("agent-acme")
 	own := subjects.NewRun("acme", "none")
-	for i, subject := range []string{subjects.PingSubject, subjects.DemandSubject, subjects.WaitingSubject, subjects.QueuesSubject, subjects.API(own, subjects.VerbGet), subjects.API(own, subjects.VerbCancel)} {
+	for i, subject := range []string{subjects.PingSubject, subjects.DemandSubject, subjects.QueuesSubject, subjects.API(own, subjects.VerbGet), subjects.API(own, subjects.VerbCancel)} {
 		run := subjects.NewRun("other", fmt.Sprint("smuggled-", i))
 		require.NoError(t, nc.PublishRequest(subject, subjects.PlanRecord(run, 1), nil)) // which an orchestrator may publish
 		_, err := nc.Request(subject, nil, 2*time.Minute)                                // the orchestrator takes requests in their order

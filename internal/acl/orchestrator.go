@@ -42,8 +42,8 @@ func (g *Grant) orchestrate(s Spec) {
 		g.request(One, subjects.ConsumersRequest("NAMES", steps), subjects.ConsumersRequest("LIST", steps))
 	}
 	g.request(One, subjects.AccountRequest, subjects.StreamNames, subjects.UserInfo)
-	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject, subjects.WaitingSubject,
-		subjects.QueuesSubject, subjects.RegisterFilter,
+	g.listen(subjects.IntakeFilter, subjects.IntakeShardsFilter, subjects.PingSubject, subjects.DemandSubject,
+		subjects.WaitingSubject, subjects.QueuesSubject, subjects.RegisterFilter,
 		subjects.ApplyTemplateFilter, subjects.ApplyGroupFilter, subjects.OverrideFilter,
 		subjects.TenantOverrideFilter, subjects.RemoveFilter,
 		subjects.APIAll, subjects.AllProgress, subjects.AllTokens, subjects.AllStreams)
