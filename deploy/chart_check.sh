@@ -47,6 +47,7 @@ found 's/secretRef: {name: model-keys}/secretRef: {names: model-keys}/'
 refused() {
   if helm template s stepjet "$@" >"$made/wrong" 2>&1; then echo "the chart takes $*"; exit 1; fi
 }
+refused --set authorities.configMap=ours
 refused --set orchestrator.replica=3
 refused --set orchestrator.durability=sometimes
 refused --set workers.weather.slots=0

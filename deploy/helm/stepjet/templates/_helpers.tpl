@@ -77,6 +77,9 @@ containers:
       {{- end }}
       {{- end }}
       {{- end }}
+      {{- if .root.Values.authorities }}
+      - {name: SSL_CERT_FILE, value: /etc/stepjet/authorities/ca.crt}
+      {{- end }}
       {{- with .of.credentials }}
       {{- if .secret }}
       - {name: {{ if eq .form "nkey" }}NATS_NKEY{{ else }}NATS_CREDS{{ end }}, value: /etc/stepjet/credentials/{{ .form }}}
@@ -104,6 +107,9 @@ containers:
       {{- if .root.Values.nats.tls.secret }}
       - {name: tls, mountPath: /etc/stepjet/tls, readOnly: true}
       {{- end }}
+      {{- if .root.Values.authorities }}
+      - {name: authorities, mountPath: /etc/stepjet/authorities, readOnly: true}
+      {{- end }}
       {{- if .of.credentials.secret }}
       - {name: credentials, mountPath: /etc/stepjet/credentials, readOnly: true}
       {{- end }}
@@ -117,6 +123,9 @@ volumes:
   {{- end }}
   {{- if .root.Values.nats.tls.secret }}
   - {name: tls, secret: {secretName: {{ .root.Values.nats.tls.secret }}, defaultMode: 0440}}
+  {{- end }}
+  {{- if .root.Values.authorities }}
+  - {name: authorities, configMap: {name: {{ .root.Values.authorities }}}}
   {{- end }}
   {{- if .of.credentials.secret }}
   - {name: credentials, secret: {secretName: {{ .of.credentials.secret }}, defaultMode: 0440}}
