@@ -243,7 +243,7 @@ func notActive(id subjects.Run) *fault.Error {
 // leftAlone is the answer to who wants something of a run that this version can't read.
 func leftAlone(id subjects.Run) *fault.Error {
 	return fault.New(fault.NewerVersion, "run '%s' was written by a newer version of Stepjet, so this orchestrator leaves it alone", id.Plain()).
-		WithHint("it goes on once an orchestrator runs that knows its version, which can cancel it, too; to remove what nobody of yours wrote: stepjet doctor")
+		WithHint("upgrade the orchestrators: one that knows the run's version goes on with it, and can cancel it; to remove what nobody of yours wrote: stepjet doctor")
 }
 
 // finishedAlready is the answer to who wants to change a run that is over.

@@ -162,7 +162,7 @@ func TestWhatAnAgentOfARunIsAbout(t *testing.T) {
 		{ID: "a/=0/l", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/l/=0/z", Tool: "t", Status: outcome.StepRunning}}},
 		{ID: "a/=0/p", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/p/q", Tool: "t", Status: outcome.StepRunning}}}, {ID: "a/=0/v", Status: outcome.StepWaiting},
 	}}
-	require.Equal(t, "for 5 calls of round 0, 1 over", waitingLine(&works))
+	require.Equal(t, "for 4 calls of round 0, 1 over", waitingLine(&works))
 	doc := &outcome.Run{Run: "r", Status: outcome.Running, Steps: []outcome.Step{works, {ID: "b", Tool: "t", Status: outcome.StepSucceeded}}}
 	require.Equal(t, "████████████░░░░░░░░░░░░  50 %, and 2 steps within over", progressLine(doc, style{}))
 	of := accountOf(doc)
