@@ -32,7 +32,7 @@ import (
 // Random planners hand over steps, die, are asked again, and answer with what they have handed over or with something else. What
 // owners make of it, each by the ledger alone, is held against a twin that knows none of their code (reference.Writing).
 
-var streamed = flag.Int("streamed", 2000, "how many planners that hand over steps are held against their twin")
+var streamed = flag.Int("streamed", 1000, "how many planners that hand over steps are held against their twin")
 
 // streamTools are those of the agent. Its planner is tried as often as its contract says.
 var streamTools = map[string]*tool.Definition{"find": {Name: "find"}, "pay": {Name: "pay", Annotations: &tool.Annotations{DestructiveHint: new(bool)}}, "planner": {Name: "planner"}}

@@ -11,7 +11,7 @@ import (
 // TestSimulatedStreams lets worlds live in which a planner hands over steps while it writes, and no others.
 func TestSimulatedStreams(t *testing.T) {
 	total := stats{}
-	for seed := int64(4); total["world"] < 400; seed += 11 {
+	for seed := int64(4); total["world"] < 300; seed += 11 {
 		if seed%4 == 3 || seed/11%6 != 3 {
 			continue
 		}
