@@ -107,25 +107,23 @@ func (f *Facts) Keeps(name, typ string) bool {
 	return e != nil && (e.Kind == KindFacade || e.Kind == KindSearch || e.Kind == KindTool && (e.Destructive || typ != "" || e.artifact != nil))
 }
 
-// SentBy is the object that a call made which succeeded goes to sinks, and to which, by their places in its entry. What a worker
-// gave a type by itself is none: the sinks are those of what the entry captures. The facts are those before the call.
-func SentBy(before *Facts, o Outcome) (a Artifact, tool string, to map[int]Sink) {
-	e := before.Entry(o.Entry)
-	if e == nil || o.Failed || e.Kind != KindTool || len(e.Sinks()) == 0 {
+// AddSending adds what a call came to, as Add does, and returns the object that it made and that goes to sinks, and to which, by their
+// places in its entry. What a worker gave a type by itself is none: the sinks are those of what the entry captures.
+func AddSending(f *Facts, o Outcome) (a Artifact, tool string, to map[int]Sink) {
+	e := f.Entry(o.Entry)
+	a, is := (coming{f, &o}).add()
+	if !is {
 		return a, "", nil
 	}
-	if a, is := (coming{before.Clone(), &o}).add(); is {
-		for n, s := range e.Sinks() {
-			if s.sound() && n < mostSinks {
-				if to == nil {
-					to = map[int]Sink{}
-				}
-				to[n] = s
+	for n, s := range e.Sinks() {
+		if s.sound() && n < mostSinks {
+			if to == nil {
+				to = map[int]Sink{}
 			}
+			to[n] = s
 		}
-		return a, e.Tool, to
 	}
-	return a, "", nil
+	return a, e.Tool, to
 }
 
 // Inherit puts objects on the blackboard of an agent that has not begun: those of the agent that calls it.

@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -69,9 +68,7 @@ func (s *Requests) Waiting(ctx context.Context, tools []tool.Registered, over ti
 		all.Unsure = append(all.Unsure, held.unsure()...)
 	}
 	all.Runs, all.More = slices.Collect(maps.Values(found.runs)), found.more
-	slices.SortFunc(all.Runs, func(a, b wire.WaitingRun) int {
-		return cmp.Or(cmp.Compare(b.MS, a.MS), cmp.Compare(a.Run, b.Run))
-	})
+	slices.SortFunc(all.Runs, wire.LongestFirst)
 	slices.Sort(all.Unsure)
 	all.Unsure = slices.Compact(all.Unsure)
 	return all, nil

@@ -12,8 +12,9 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
-// demand says what is held back of some tools and, where that is asked for, which runs wait for a worker of them. Every loop answers for its partitions: for those of which it knows all
-// that is out and held back, and which others it has. So who asks sees from the answers together what is missing.
+// demand says what is held back of some tools and, where that is asked for, which runs wait for a worker of them. Every loop
+// answers for its partitions: for those of which it knows all that is out and held back, and which others it has. So who asks
+// sees from the answers together what is missing.
 func (s *api) demand(m *nats.Msg) {
 	asked, err := wire.ParseDemandRequest(m.Data)
 	if err != nil {
@@ -197,9 +198,7 @@ func (w *waitingRun) tell() {
 // longest keeps so many runs of the answer, those that have waited longest, and counts the others.
 func (c *count) longest(most int) {
 	a := &c.answer
-	slices.SortFunc(a.Runs, func(x, y wire.WaitingRun) int {
-		return cmp.Or(cmp.Compare(y.MS, x.MS), cmp.Compare(x.Run, y.Run))
-	})
+	slices.SortFunc(a.Runs, wire.LongestFirst)
 	if over := len(a.Runs) - most; over > 0 {
 		a.Runs, a.More = a.Runs[:most], a.More+over
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -105,6 +106,11 @@ type WaitingRun struct {
 	Step string `json:"step"`
 	Tool string `json:"tool"`
 	MS   int64  `json:"ms"` // for how long
+}
+
+// LongestFirst orders runs that wait.
+func LongestFirst(a, b WaitingRun) int {
+	return cmp.Or(cmp.Compare(b.MS, a.MS), cmp.Compare(a.Run, b.Run))
 }
 
 // DemandNow is what is held back of a tool.

@@ -31,13 +31,10 @@ func SentBy(l *Loop) (all []Sent) {
 		}
 		f := begun.Clone()
 		for _, o := range outcomesOf(l, n, ^uint64(0)) {
-			came := o.asOf(l, n, o.seq, nil)
-			if !o.again && o.token != "" {
-				if a, tool, to := agent.SentBy(f, came); len(to) > 0 {
-					all = append(all, Sent{o.token, tool, a.Type, a.Value, to})
-				}
+			a, tool, to := agent.AddSending(f, o.asOf(l, n, o.seq, nil))
+			if !o.again && o.token != "" && len(to) > 0 {
+				all = append(all, Sent{o.token, tool, a.Type, a.Value, to})
 			}
-			f.Add(came)
 		}
 	}
 	return all

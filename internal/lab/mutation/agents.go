@@ -845,11 +845,11 @@ var ofAgents = []mutant{
 	},
 	{
 		"sink-taken-over", "a retry sends what it took over",
-		"orchestrator/agents/sent.go", "			if !o.again && o.token != \"\" {", "			if o.token != \"\" {", "./orchestrator", "ARetrySendsWhatItMade",
+		"orchestrator/agents/sent.go", "			if !o.again && o.token != \"\" && ", "			if o.token != \"\" && ", "./orchestrator", "ARetrySendsWhatItMade",
 	},
 	{
 		"sink-unfit", "what a condition of the entry does not hold for goes to its sinks",
-		"agent/add.go", "	if a, is := (coming{before.Clone(), &o}).add(); is {\n", "	if a, is := (coming{before.Clone(), &o}).add(); is || e.artifact != nil {\n", "./orchestrator", "ObjectsGoToSinks",
+		"agent/add.go", "	if !is {\n		return a, \"\", nil\n", "	if !is && (e == nil || e.artifact == nil) {\n		return a, \"\", nil\n", "./orchestrator", "ObjectsGoToSinks",
 	},
 	{
 		"sink-before-the-round", "an object of a call that began while its planner wrote is sent before the record of its round stands",
@@ -865,7 +865,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"object-condition-beginning", "whether an object goes to sinks is decided by the facts of the beginning of its round",
-		"orchestrator/agents/sent.go", "			f.Add(came)\n", "", "./orchestrator", "SimulatedAgents",
+		"orchestrator/agents/sent.go", "agent.AddSending(f, ", "agent.AddSending(f.Clone(), ", "./orchestrator", "SimulatedAgents",
 	},
 	{
 		"object-condition-itself", "a condition about an object has it on the blackboard already",
