@@ -85,6 +85,12 @@ func host(w *worker.Worker, folder string, say func(context.Context, string) err
 		h.levels()
 	case "offers":
 		h.offers()
+	case "concert":
+		h.concert()
+	case "chatbot":
+		h.chatbot()
+	case "warehouse":
+		h.warehouse()
 	case "limits", "checked", "approved":
 		h.limits()
 		h.audit()
