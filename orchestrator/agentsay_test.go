@@ -64,6 +64,8 @@ func TestWhatIsSaidToAnAgent(t *testing.T) {
 	require.Nil(t, doc.Steps[1].Said)
 	_, err = say("m2", "Thanks.")
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
+	_, err = client.Say(ctx(t), s.client, "no-trip", client.Word{Step: "a", Text: "Hello?"})
+	require.Equal(t, fault.NotFound, fault.CodeOf(err), "%v", err)
 }
 
 // TestAWordDropsWhatTheLoopWouldHaveComeTo: whatever would have ended it, an output that stands alone, a direct result or a

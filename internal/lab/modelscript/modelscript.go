@@ -108,13 +108,14 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// split returns a text in pieces of a few bytes.
+// split returns a text in pieces of a few letters, none of which is torn: a piece goes as a string of JSON.
 func split(text string) (all []string) {
 	const size = 5
-	for ; len(text) > size; text = text[size:] {
-		all = append(all, text[:size])
+	letters := []rune(text)
+	for ; len(letters) > size; letters = letters[size:] {
+		all = append(all, string(letters[:size]))
 	}
-	return append(all, text)
+	return append(all, string(letters))
 }
 
 // completions is an answer in the form of OpenAI's Chat Completions.

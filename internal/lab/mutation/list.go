@@ -928,4 +928,4 @@ var mutants = append([]mutant{
 		"approve-by-anybody", "whoever amends a plan that was approved is taken for one who may approve",
 		"orchestrator/api_amend.go", "rec.Approved = a.approved && machine.ApprovesOf(a.r.machine, a.asks.Scope)\n	rec.Approves", "rec.Approved = machine.ApprovesOf(a.r.machine, a.asks.Scope)\n	rec.Approves", "./orchestrator", "ApprovedAmendments",
 	},
-}, slices.Concat(ofAgents, ofInquiries, ofLettingGo, ofFigures, ofStreams)...)
+}, slices.Concat(ofAgents, ofInquiries, ofLettingGo, ofFigures, ofStreams, ofModels)...)

@@ -96,6 +96,13 @@ func TestWhatAModelWritesBegins(t *testing.T) {
 // modelled runs a Stepjet with a model and one tool.
 func modelled(t *testing.T, provider, url, models string, find func(context.Context, json.RawMessage) (worker.Output, error)) *client.Client {
 	t.Helper()
+	c, _ := connected(t, provider, url, models, find)
+	return c
+}
+
+// connected is modelled, with a connection to its server.
+func connected(t *testing.T, provider, url, models string, find func(context.Context, json.RawMessage) (worker.Output, error)) (*client.Client, *nats.Conn) {
+	t.Helper()
 	keys := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(keys, []byte(key), 0o600))
 	s := stepjettest.New(t)
@@ -111,7 +118,7 @@ func modelled(t *testing.T, provider, url, models string, find func(context.Cont
 		require.NoError(t, f.register(w, rates, slog.New(slog.NewTextHandler(io.Discard, nil))))
 		require.NoError(t, w.HandleRaw(&tool.Definition{Name: "find"}, find))
 	})
-	return s.Client()
+	return s.Client(), nc
 }
 
 // played runs an agent of its own.
