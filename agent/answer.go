@@ -136,7 +136,7 @@ func (f *Facts) search(e *Entry, arguments json.RawMessage) (json.RawMessage, *f
 
 // alreadyDone is for a call that was made before, of a tool that changes things.
 const alreadyDone = "'%s' was called with the same arguments before, and is not called again: this is that result. " +
-	"Where it is to happen once more, say \"again\": true."
+	"Where it is to happen once more, say \"again\": true beside it; in a call that has arguments alone, \"_again\": true among these."
 
 // Done returns what a call came to that was made before in this loop, with the same arguments and success, and a note for
 // the planner. was is false for any other, and for a tool that is not hinted destructive: so a planner that repeats its

@@ -253,6 +253,33 @@ func TestAnAgentGivesStatesBack(t *testing.T) {
 	}
 }
 
+// A plan that a model called natively stands in its turn as it called it, and what came of it is that call's result, also where the
+// provider wants its own words back. A value stands for no call.
+func TestAPlanThatWasCalledNatively(t *testing.T) {
+	t.Parallel()
+	const plan = `[{"id":"p","tool":"execute_tool_plan","arguments":{"steps":[{"id":"x","tool":"get"}]}},{"id":"v","value":1},{"id":"g","tool":"get","arguments":{"a":1}}]`
+	const records = `[{"id":"p","status":"succeeded","result":{"x":2},"ms":1},{"id":"v","status":"succeeded","result":1,"ms":1},{"id":"g","tool":"get","arguments":{"a":1},"status":"succeeded","result":3,"ms":1}]`
+	const state = `,"provider_state":{"provider":"anthropic","model":"id-1","items":[{"type":"thinking","thinking":"hm","signature":"c2ln"},` +
+		`{"type":"tool_use","id":"p","name":"execute_tool_plan","input":{"steps":[{"id":"x","tool":"get"}]}},{"type":"tool_use","id":"g","name":"get","input":{"a":1}}]}`
+	request := func(plan, more string) *Request {
+		return parsed(t, `{"input":"x","mode":"tools","tools":[{"name":"get"},{"name":"execute_tool_plan"}],"rounds":[{"round":0,"plan":`+plan+`,"records":`+records+more+`}]}`)
+	}
+	const results = `{"type":"tool_result","tool_use_id":"p","content":"{\"x\":2}"},{"type":"tool_result","tool_use_id":"g","content":"3"},{"type":"text","text":"Values of round 0:\n[{\"id\":\"v\"`
+	for _, more := range []string{"", state} {
+		body := string(Prepare(request(plan, more), modelOf(Anthropic), false).Body)
+		require.Contains(t, body, `{"type":"tool_use","id":"p","name":"execute_tool_plan","input":{"steps":[{"id":"x","tool":"get"}]}},{"type":"tool_use","id":"g"`)
+		require.Contains(t, body, results)
+	}
+	of := request(plan, state)
+	of.Mode = ModePlan // in which it was told of tools, and called them all the same
+	require.Contains(t, string(Prepare(of, modelOf(Anthropic), false).Body), results)
+	body := string(Prepare(request(`{"text":"[{\"id","from":0,"to":5,"bytes":90000}`, state), modelOf(Anthropic), false).Body)
+	require.Contains(t, body, results, "of a long plan there is a preview; what goes back says which calls there were")
+	body = string(Prepare(request(plan, ""), modelOf(OpenAI), false).Body)
+	require.Contains(t, body, `{"id":"p","type":"function","function":{"name":"execute_tool_plan","arguments":"{\"steps\":[{\"id\":\"x\",\"tool\":\"get\"}]}"}}`)
+	require.Contains(t, body, `{"role":"tool","content":"{\"x\":2}","tool_call_id":"p"}`)
+}
+
 // The last answer is asked for with what all calls came to.
 func TestAnAgentResponds(t *testing.T) {
 	t.Parallel()

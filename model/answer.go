@@ -33,6 +33,8 @@ type Step struct {
 	Tool string `json:"tool"`
 	// Arguments are an object; a string holds what the model wrote where that is none.
 	Arguments json.RawMessage `json:"arguments"`
+	// Again says that the call is to be made although it was made before.
+	Again bool `json:"again,omitempty"`
 }
 
 // Problem is something wrong with an answer.

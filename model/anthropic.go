@@ -186,10 +186,10 @@ type anthropicEvent struct {
 }
 
 type anthropicUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Output  int64 `json:"output_tokens"`
-	Read    int64 `json:"cache_read_input_tokens"`
-	Written int64 `json:"cache_creation_input_tokens"`
+	Input   count `json:"input_tokens"`
+	Output  count `json:"output_tokens"`
+	Read    count `json:"cache_read_input_tokens"`
+	Written count `json:"cache_creation_input_tokens"`
 }
 
 // block is one of the answer's.
@@ -239,8 +239,8 @@ func (s *anthropicStream) count(a *assembly, u anthropicUsage) {
 	t := &s.used
 	t.Input, t.Output = max(t.Input, u.Input), max(t.Output, u.Output)
 	t.Read, t.Written = max(t.Read, u.Read), max(t.Written, u.Written)
-	a.usage.InputTokens = t.Input + t.Read + t.Written
-	a.usage.OutputTokens, a.usage.CachedTokens, a.usage.CacheWriteTokens = t.Output, t.Read, t.Written
+	a.usage.InputTokens = int64(t.Input + t.Read + t.Written)
+	a.usage.OutputTokens, a.usage.CachedTokens, a.usage.CacheWriteTokens = int64(t.Output), int64(t.Read), int64(t.Written)
 }
 
 func (s *anthropicStream) begin(a *assembly, e anthropicEvent) *Failure {

@@ -192,7 +192,8 @@ func kindOf(status int, s said) Kind {
 // maxRetryAfter bounds what a provider may ask for: a run's longest time.
 const maxRetryAfter = 168 * time.Hour
 
-// retryAfter reads retry-after-ms and retry-after; the latter in seconds, since a date would need a clock.
+// retryAfter reads retry-after-ms and retry-after, in seconds or as a date (RFC 9110, 10.2.3): that is one of the provider's clock, as
+// is the date of the response, so that no other clock is asked.
 func retryAfter(h http.Header) time.Duration {
 	in := func(name string, unit time.Duration) time.Duration {
 		v, err := strconv.ParseFloat(strings.TrimSpace(h.Get(name)), 64)
@@ -204,7 +205,15 @@ func retryAfter(h http.Header) time.Duration {
 	if ms := in("Retry-After-Ms", time.Millisecond); ms > 0 {
 		return ms
 	}
-	return in("Retry-After", time.Second)
+	if s := in("Retry-After", time.Second); s > 0 {
+		return s
+	}
+	at, err := http.ParseTime(h.Get("Retry-After"))
+	now, bad := http.ParseTime(h.Get("Date"))
+	if err != nil || bad != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // maxMessage is how much of what a provider says goes into an error.

@@ -3,6 +3,9 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
 )
 
 // encode writes a value as JSON without escaping HTML: what a model reads should look as it was written. Values of this
@@ -46,4 +49,20 @@ func compactOrNil(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return compact(raw)
+}
+
+// count is a number of tokens, however it is written (12.0, 1.2e1, "12"): a part of a token is one. What is no number, and one below
+// zero, is none. An answer that is there is not thrown away for how its provider counts.
+type count int64
+
+// maxCount is more tokens than any answer has, and few enough that sums of them are none below zero.
+const maxCount = 1 << 50
+
+// UnmarshalJSON reads any value.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	v, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(raw), `"`)), 64)
+	if *c = 0; err == nil && v > 0 {
+		*c = count(math.Ceil(min(v, maxCount)))
+	}
+	return nil
 }

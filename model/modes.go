@@ -1,6 +1,10 @@
 package model
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
 
 // forms tell a model how to answer in the modes in which it writes an object.
 var forms = map[Mode]string{
@@ -42,6 +46,16 @@ func (r *Request) schema() (schema json.RawMessage, own bool) {
 		return compactOrNil(r.OutputSchema), true
 	}
 	return schemas[r.Mode], false
+}
+
+// Schema names the schema that an answer is asked for by: its SHA-256, in hex; empty for none.
+func (r *Request) Schema() string {
+	schema, _ := r.schema()
+	if schema == nil {
+		return ""
+	}
+	sum := sha256.Sum256(schema)
+	return hex.EncodeToString(sum[:])
 }
 
 // structured reports whether the answer is an object of a dialect.

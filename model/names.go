@@ -27,15 +27,6 @@ func wireName(name string) string {
 	return string(b[:min(len(b), maxToolName-9)]) + "_" + hex.EncodeToString(sum[:4])
 }
 
-// realNames returns the tools of a request by their names with a provider.
-func realNames(tools []Tool) map[string]string {
-	all := make(map[string]string, len(tools))
-	for _, t := range tools {
-		all[wireName(t.Name)] = t.Name
-	}
-	return all
-}
-
 // stepID returns an id for a call that is none's yet: its own where it is a step's id, else one made of the tool's name.
 func stepID(id, tool string, taken map[string]bool) string {
 	if !validName(id) {

@@ -144,10 +144,10 @@ type openAIChunk struct {
 		Finish string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
+		Prompt     count `json:"prompt_tokens"`
+		Completion count `json:"completion_tokens"`
 		Details    struct {
-			Cached int64 `json:"cached_tokens"`
+			Cached count `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
 	Error json.RawMessage `json:"error"`
@@ -173,7 +173,7 @@ func (s *openAIStream) event(a *assembly, _ string, data []byte) *Failure {
 		return a.failed(data)
 	}
 	if u := c.Usage; u != nil {
-		a.usage.InputTokens, a.usage.OutputTokens, a.usage.CachedTokens = u.Prompt, u.Completion, u.Details.Cached
+		a.usage.InputTokens, a.usage.OutputTokens, a.usage.CachedTokens = int64(u.Prompt), int64(u.Completion), int64(u.Details.Cached)
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {

@@ -155,7 +155,8 @@ func TestAStateGoesBackToWhereItCameFrom(t *testing.T) {
 		require.Equal(t, anew, string(Prepare(parsed(t, request(ModeTools, 1, other)), modelOf(Anthropic), false).Body))
 	}
 	// an answer that was itself a call has what came of it as its result
-	body = string(Prepare(parsed(t, request(ModePlan, 1, state(Anthropic, "id-1"))), modelOf(Anthropic), false).Body)
+	itself := func(n int) string { return strings.ReplaceAll(state(Anthropic, "id-1")(n), `"add"`, `"answer"`) }
+	body = string(Prepare(parsed(t, request(ModePlan, 1, itself)), modelOf(Anthropic), false).Body)
 	require.Contains(t, body, `{"type":"tool_result","tool_use_id":"call_0","content":"Results of round 0:\n`)
 	require.Contains(t, body, `{"type":"tool_result","tool_use_id":"call:9"`)
 

@@ -30,15 +30,18 @@ func ofDialect(v json.RawMessage) bool {
 // reserved are the members of an answer that a model's object can't set.
 var reserved = []string{"usage", "problems", "provider_state", "truncated", "repaired"}
 
-// object returns an object without the members that an answer has itself. The order of the others stays.
-func object(v json.RawMessage) json.RawMessage {
+// object returns an object without the members that an answer has itself.
+func object(v json.RawMessage) json.RawMessage { return objectWithout(v, reserved...) }
+
+// objectWithout returns an object without some members. The order of the others stays.
+func objectWithout(v json.RawMessage, names ...string) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(v))
 	if _, err := d.Token(); err != nil {
 		return nil
 	}
 	var out body
 	seen := map[string]bool{}
-	for _, k := range reserved {
+	for _, k := range names {
 		seen[k] = true
 	}
 	for d.More() {

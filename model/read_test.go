@@ -68,6 +68,88 @@ func TestAnswersOfEachMode(t *testing.T) {
 	require.Equal(t, `{"text":"no"`+none+`,"usage":{"model":"large"}}`, string(a.JSON()))
 }
 
+// A model that is told of tools in words may call them as it was trained to, though nothing is offered natively.
+func TestNativeCallsInOtherModes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"plan", "calls", "commands"} {
+		for form, events := range map[string][]string{
+			OpenAI: {`{"choices":[{"delta":{"content":"I look.","tool_calls":[{"index":0,"id":"a","function":{"name":"get","arguments":"{\"q\":1}"}}]},"finish_reason":"tool_calls"}]}`},
+			Anthropic: {`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"I look."}}`,
+				`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"get","input":{}}}`,
+				`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"q\":1}"}}`,
+				`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`},
+		} {
+			r := NewReader(Prepare(parsed(t, `{"input":1,"mode":"`+mode+`","tools":[{"name":"get"}]}`), modelOf(form), false))
+			for _, e := range events {
+				_, f := r.Event("", []byte(e))
+				require.Nil(t, f)
+			}
+			a, f := r.Closed()
+			require.Nil(t, f)
+			require.Equal(t, `{"text":"I look.","steps":[{"id":"a","tool":"get","arguments":{"q":1}}],"usage":{"model":"large"}}`, string(a.JSON()), mode+form)
+		}
+	}
+}
+
+// What a provider counts is told as far as it can be read; the answer is not thrown away for it.
+func TestNumbersOfUsage(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]int64{"12": 12, "12.0": 12, "7.5": 8, "1.2e1": 12, `"12"`: 12, "-3": 0, "null": 0, `"many"`: 0, "{}": 0, "1e400": 0, "1e300": maxCount} {
+		for form, events := range map[string][]string{
+			OpenAI: {`{"choices":[{"delta":{"content":"ok"},"finish_reason":"stop"}]}`, `{"choices":[],"usage":{"prompt_tokens":` + written + `,"completion_tokens":2}}`},
+			Anthropic: {`{"type":"message_start","message":{"usage":{"input_tokens":` + written + `}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"ok"}}`,
+				`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`},
+		} {
+			r := NewReader(Prepare(parsed(t, `{"input":1}`), modelOf(form), false))
+			for _, e := range events {
+				_, f := r.Event("", []byte(e))
+				require.Nil(t, f)
+			}
+			a, f := r.Closed()
+			require.Nil(t, f)
+			require.Equal(t, "ok", a.Text)
+			require.Equal(t, [2]int64{want, 2}, [2]int64{a.Usage.InputTokens, a.Usage.OutputTokens}, written+form)
+		}
+	}
+}
+
+// answered plays native calls of Chat Completions, each with an id, a name and arguments, and returns the steps.
+func answered(t *testing.T, request string, calls ...[3]string) (early, steps string) {
+	t.Helper()
+	r := NewReader(Prepare(parsed(t, request), modelOf(OpenAI), false))
+	r.HandOver(func(string) {}, func(s json.RawMessage) { early += string(s) })
+	for i, c := range calls {
+		_, f := r.Event("", []byte(`{"choices":[{"delta":{"tool_calls":[{"index":`+string(encode(i))+`,"id":"`+c[0]+`","function":{"name":"`+c[1]+`","arguments":`+string(encode(c[2]))+`}}]}}]}`))
+		require.Nil(t, f)
+	}
+	_, f := r.Event("", []byte(`{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}`))
+	require.Nil(t, f)
+	a, f := r.Closed()
+	require.Nil(t, f)
+	return early, string(encode(a.Steps))
+}
+
+// A model does not choose the ids of its native calls: one that has the id of a call which had begun, and is another, gets its own.
+func TestIdsOfWhatHadBegun(t *testing.T) {
+	t.Parallel()
+	const request = `{"input":1,"mode":"tools","tools":[{"name":"put"}],"began":[{"id":"call_0","tool":"put","arguments":{"w":0,"v":1},"status":"succeeded"},` +
+		`{"id":"put","tool":"put","arguments":{"w":1}},{"id":"long","tool":"put","arguments":{"text":"{\"w","from":0,"to":3,"bytes":9000}}]}`
+	early, steps := answered(t, request, [3]string{"call_0", "put", `{"w":2}`}, [3]string{"call_0", "put", `{"v":1,"w":0}`}, [3]string{"", "put", `{"w":3}`}, [3]string{"long", "put", `{"w":4}`})
+	require.Equal(t, `[{"id":"call_0_2","tool":"put","arguments":{"w":2}},{"id":"call_0_3","tool":"put","arguments":{"v":1,"w":0}},`+
+		`{"id":"put_2","tool":"put","arguments":{"w":3}},{"id":"long","tool":"put","arguments":{"w":4}}]`, steps)
+	require.Equal(t, `{"id":"call_0_2","tool":"put","arguments":{"w":2}}{"id":"call_0_3","tool":"put","arguments":{"v":1,"w":0}}{"id":"put_2","tool":"put","arguments":{"w":3}}`, early)
+	_, steps = answered(t, request, [3]string{"call_0", "put", `{"v":1,"w":0}`}, [3]string{"call_0", "put", `{"w":2}`})
+	require.Equal(t, `[{"id":"call_0","tool":"put","arguments":{"v":1,"w":0}},{"id":"call_0_2","tool":"put","arguments":{"w":2}}]`, steps)
+}
+
+// A native call says among its arguments that it is to be made once more, unless its tool takes such an argument.
+func TestANativeCallSaysAgain(t *testing.T) {
+	t.Parallel()
+	const request = `{"input":1,"mode":"tools","tools":[{"name":"pay"},{"name":"own","inputSchema":{"type":"object","properties":{"_again":{}}}}]}`
+	_, steps := answered(t, request, [3]string{"a", "pay", `{"b":1,"_again":true,"a":2}`}, [3]string{"b", "own", `{"_again":true}`}, [3]string{"c", "pay", `{"_again":"yes"}`})
+	require.Equal(t, `[{"id":"a","tool":"pay","arguments":{"b":1,"a":2},"again":true},{"id":"b","tool":"own","arguments":{"_again":true}},{"id":"c","tool":"pay","arguments":{"_again":"yes"}}]`, steps)
+}
+
 // Calls of an answer that was cut off are none: what is missing may be what mattered.
 func TestCallsThatWereCutOff(t *testing.T) {
 	t.Parallel()

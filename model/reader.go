@@ -18,8 +18,7 @@ const maxCalls = 10_000
 type Reader struct {
 	p      *Prepared
 	a      assembly
-	names  map[string]string // of the tools of calls that are handed over, by what they are called by; nil before the first,
-	taken  map[string]bool   // and their ids
+	early  *native // makes steps of the calls that are handed over; nil before the first
 	stream interface {
 		event(a *assembly, name string, data []byte) *Failure
 		state(a *assembly) []json.RawMessage
@@ -56,16 +55,11 @@ func (r *Reader) HandOver(text func(string), step func(json.RawMessage)) {
 
 // handOver hands over a call that is whole. One that had to be mended is for the end.
 func (r *Reader) handOver(w *written, step func(json.RawMessage)) {
-	if r.names == nil {
-		r.names, r.taken = realNames(r.p.request.Tools), map[string]bool{}
+	if r.early == nil {
+		r.early = newNative(r.p.request)
 	}
-	name := w.name
-	if tool, known := r.names[name]; known {
-		name = tool
-	}
-	args, repaired, ok := w.object()
-	if id := stepID(w.id, name, r.taken); ok && !repaired {
-		step(encode(Step{ID: id, Tool: name, Arguments: args}))
+	if s, repaired, ok := r.early.step(w); ok && !repaired {
+		step(encode(s))
 	}
 }
 
@@ -154,19 +148,15 @@ func (r *Reader) steps(a *Answer) {
 	if a.Truncated {
 		return
 	}
-	names, taken := realNames(r.p.request.Tools), map[string]bool{}
+	calls := newNative(r.p.request)
 	for i, w := range r.a.calls {
-		name := w.name
-		if tool, known := names[name]; known {
-			name = tool
-		}
-		args, repaired, ok := w.object()
+		s, repaired, ok := calls.step(w)
 		a.Repaired = a.Repaired || repaired
 		if !ok {
 			a.Problems = append(a.Problems, Problem{At: fmt.Sprintf("/steps/%d/arguments", i),
-				Message: "they are no JSON object", Hint: "write the arguments of " + name + " as one JSON object"})
+				Message: "they are no JSON object", Hint: "write the arguments of " + s.Tool + " as one JSON object"})
 		}
-		a.Steps = append(a.Steps, Step{ID: stepID(w.id, name, taken), Tool: name, Arguments: args})
+		a.Steps = append(a.Steps, s)
 	}
 }
 
@@ -189,6 +179,10 @@ func (r *Reader) structured(a *Answer, text string, wanted func(json.RawMessage)
 		return
 	}
 	a.Text = text
+	if r.p.request.structured() && len(r.a.calls) > 0 { // it was told of tools, and calls them as it is used to
+		r.steps(a)
+		return
+	}
 	message, hint := v.Flaw.Told()
 	if message == "" && (!isNull(r.p.request.OutputSchema) && !r.p.request.structured() || v.Flaw == jsonmend.Unwanted && strings.ContainsAny(string(v.Value[:1]), "{[")) {
 		message, hint = "the answer is not the JSON that was asked for", "answer with one JSON object and nothing else"

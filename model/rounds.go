@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,14 +19,20 @@ func (t *transcript) round(n int, round Round, native bool, m Model) {
 	said := turn{role: assistant, text: round.Text}
 	if round.Provider.fits(m) {
 		said.state = round.Provider
+		// what goes back has calls, each of which takes a result of its own, whatever the mode
+		native = native || slices.ContainsFunc(said.state.calls(), func(s Step) bool { return s.Tool != answerName })
 	}
 	heard := turn{role: user}
 	var values []Record
 	if native {
 		for _, rec := range round.Records {
-			if rec.Tool == "" { // nothing was called
-				values = append(values, rec)
-				continue
+			if rec.Tool == "" { // a plan that was called, or a value, for which nothing was
+				call, is := round.called(rec, said.state)
+				if !is {
+					values = append(values, rec)
+					continue
+				}
+				rec.Tool, rec.Arguments = call.Tool, call.Arguments
 			}
 			t.call(rec, &said, &heard)
 		}

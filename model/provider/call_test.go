@@ -132,6 +132,8 @@ func TestFailures(t *testing.T) {
 		"limited":            {model.OpenAI, status(429, openAI("Rate limit reached", "rate_limit_exceeded"), "Retry-After: 7"), fault.ToolFailed, model.Limited, 7 * time.Second},
 		"limited, ms":        {model.OpenAI, status(429, "", "Retry-After-Ms: 1500", "Retry-After: 9"), fault.ToolFailed, model.Limited, 1500 * time.Millisecond},
 		"limited, unsaid":    {model.OpenAI, status(429, "slow down", "Retry-After: NaN"), fault.ToolFailed, model.Limited, 5 * time.Second},
+		"limited, dated":     {model.OpenAI, status(429, "", "Retry-After: Thu, 26 Nov 2026 17:02:00 GMT", "Date: Thu, 26 Nov 2026 17:00:30 GMT"), fault.ToolFailed, model.Limited, 90 * time.Second},
+		"limited, past":      {model.OpenAI, status(429, "", "Retry-After: Thu, 26 Nov 2026 17:00:00 GMT", "Date: Thu, 26 Nov 2026 17:00:30 GMT"), fault.ToolFailed, model.Limited, 5 * time.Second},
 		"limited, forever":   {model.OpenAI, status(429, "", "Retry-After: 1e300"), fault.ToolFailed, model.Limited, 168 * time.Hour},
 		"quota":              {model.OpenAI, status(429, openAI("You exceeded your current quota", "insufficient_quota")), fault.ToolTerminal, model.Exhausted, 0},
 		"overloaded":         {model.Anthropic, status(529, anthropic("overloaded_error", "Overloaded"), "Retry-After: 3"), fault.ToolFailed, model.Overloaded, 3 * time.Second},

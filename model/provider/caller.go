@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/agent/parts"
@@ -34,7 +34,7 @@ type asked struct {
 	model.Model
 	key   string
 	api   api
-	plain atomic.Bool // it takes no schema of an answer, as it has said
+	plain sync.Map // the schemas that it takes none of answers by, as it has said
 }
 
 // api posts a body to a provider and returns the events of the response. The hook sees the response first.
@@ -148,11 +148,13 @@ func readKey(e model.Endpoint, getenv func(string) (string, bool)) (string, erro
 
 // ask sends a request to one model and reads the answer.
 func (c *Caller) ask(ctx context.Context, m *asked, r *model.Request) (a *model.Answer, err error) {
-	p := model.Prepare(r, m.Model, m.plain.Load())
+	schema := r.Schema()
+	_, plain := m.plain.Load(schema)
+	p := model.Prepare(r, m.Model, plain)
 	a, err = c.kept(ctx, m, p)
 	var f *model.Failure
 	if p.Structured && errors.As(err, &f) && f.Kind == model.Invalid && f.AboutSchema() {
-		m.plain.Store(true) // from now on it is asked in words
+		m.plain.Store(schema, nil) // from now on it is asked in words, for an answer by this one: others may be taken
 		return c.kept(ctx, m, model.Prepare(r, m.Model, true))
 	}
 	return a, err

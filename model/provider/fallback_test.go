@@ -70,6 +70,16 @@ func TestAnEndpointWithoutSchemas(t *testing.T) {
 	require.Contains(t, string(got[0].body), `"response_format"`)
 	require.NotContains(t, string(got[1].body), `"response_format"`)
 	require.NotContains(t, string(got[2].body), `"response_format"`)
+	s = newScript(t, status(400, `{"error":{"message":"Invalid schema for response_format"}}`), stream(said("1")))
+	c = caller(t, model.OpenAI, "", s)
+	for _, request := range []string{shaped, shaped, `{"input":"x","outputSchema":{"type":"integer"}}`} {
+		_, err := ask(t, c, request)
+		require.NoError(t, err)
+	}
+	got = s.requests()
+	require.Len(t, got, 4)
+	require.NotContains(t, string(got[2].body), `"response_format"`)
+	require.Contains(t, string(got[3].body), `"response_format"`, "what is wrong with one schema says nothing of another")
 }
 
 // The connection is closed as soon as nothing is to be executed: the provider writes no more.
