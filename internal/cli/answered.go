@@ -25,11 +25,21 @@ func userName(getenv func(string) string) string {
 }
 
 // answerCommand is the command that answers a question.
-func answerCommand(run, step string, kind outcome.QuestionKind) string {
-	if kind == outcome.Ask {
-		return "stepjet questions answer " + run + " " + step + " VALUE"
+func answerCommand(q *outcome.Question) string {
+	of := q.Run + " " + q.Step
+	if followsAnother(q) {
+		of += " --digest " + q.Digest
 	}
-	return "stepjet approve " + run + " " + step + ", or stepjet reject " + run + " " + step
+	if q.Kind == outcome.Ask {
+		return "stepjet questions answer " + of + " VALUE"
+	}
+	return "stepjet approve " + of + ", or stepjet reject " + of
+}
+
+// followsAnother reports whether something else may have been asked before under the step of a question: an amendment behind its
+// plan, a round behind another one, a tool that asks again. Who looked at that must not answer this by the same words.
+func followsAnother(q *outcome.Question) bool {
+	return q.Number > 1 || q.Revision > 0 || q.Round != nil && *q.Round > 0
 }
 
 // answeredLine says what a person decided, who, and when, in one line.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,9 +113,17 @@ func (h *byHand) asked(run, step string, revision int) string {
 	return q.Digest
 }
 
-// answers gives an answer, and waits until nobody is asked any more: the entry of a question goes a moment later.
+// answers gives an answer, and waits until nobody is asked any more: the entry of a question goes a moment later. Where something was
+// asked under the step before, who does not say by its digest what was looked at answers nothing.
 func (h *byHand) answers(run, step string, args ...string) {
 	h.Helper()
+	var q outcome.Question
+	require.NoError(h, json.Unmarshal([]byte(h.does("", "questions", "show", run, step, "-o", "json")), &q))
+	if q.Revision > 0 && args[0] != "cancel" && !slices.Contains(args, "--digest") {
+		h.fails([]string{"was asked about before", "--digest"}, args...)
+		args = append(args, "--digest", q.Digest)
+		require.Contains(h, h.does("", "questions", "show", run, step), "stepjet "+args[0]+" "+run+" "+step+" --digest "+q.Digest)
+	}
 	h.does("", args...)
 	require.Eventually(h, func() bool {
 		_, _, code := h.said("", "questions", "show", run, step)
@@ -215,4 +224,37 @@ func TestAmendmentsByHand(t *testing.T) {
 	}, patience, 50e6)
 	require.Eventually(t, func() bool { return strings.Contains(h.does("", "get", "t"), "in force, as nobody answered") }, patience, 50e6)
 	h.fails([]string{"conflict:", "expired already"}, "approve", "t", "=")
+}
+
+// All rounds of an agent are asked about under its step. Who has looked at one must not approve of the next, which they have not seen,
+// by the same words: those name the round's digest.
+func TestRoundsByHand(t *testing.T) {
+	t.Parallel()
+	h := &byHand{t, folder(t)}
+	_, url := developing(t, h.data)
+	planning(t, url, holding{answers: []string{`{"steps":[{"id":"a","tool":"add","arguments":{"a":%s,"b":1}}]}`,
+		`{"steps":[{"id":"b","tool":"add","arguments":{"a":1000000,"b":1}}]}`, `{"output":"done"}`}})
+	require.Eventually(t, func() bool {
+		_, _, code := h.said(`{"name":"asker","description":"Asks.","inputSchema":{"type":"object"},
+			"agent":{"planner":{"tool":"planner"},"tools":["add"],"approval":"plan"}}`, "agents", "apply", "-")
+		return code == 0
+	}, patience, 50e6)
+	h.does(`{"steps":[{"id":"agent","tool":"asker","arguments":{"by":1}}]}`, "submit", "--run", "r", "-")
+	var q outcome.Question
+	round := func(n int) {
+		require.Eventually(t, func() bool {
+			stdout, _, code := h.said("", "questions", "show", "r", "agent", "-o", "json")
+			return code == 0 && json.Unmarshal([]byte(stdout), &q) == nil && *q.Round == n
+		}, patience, 50e6)
+	}
+	round(0)
+	require.NotContains(t, h.does("", "questions", "show", "r", "agent"), "--digest")
+	h.does("", "approve", "r", "agent")
+	round(1)
+	for _, does := range []string{"approve", "reject"} {
+		h.fails([]string{"was asked about before", "--digest"}, does, "r", "agent")
+	}
+	require.Contains(t, h.does("", "questions", "show", "r", "agent"), "stepjet approve r agent --digest "+q.Digest)
+	h.does("", "approve", "r", "agent", "--digest", q.Digest)
+	require.Contains(t, h.does("", "get", "r", "--wait", "1m"), "succeeded")
 }

@@ -239,7 +239,7 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 	if q.Step == subjects.RootScope {
 		line("its steps", "stepjet get "+q.Run+", stepjet graph "+q.Run)
 	}
-	line("to answer", answerCommand(q.Run, q.Step, q.Kind))
+	line("to answer", answerCommand(q))
 	t.write(&b, "", 0)
 	writePart(&b, st, "schema", q.Schema)
 	writePart(&b, st, "choices", q.Choices)
@@ -262,7 +262,7 @@ type answerFlags struct {
 
 func (f *answerFlags) add(a *app, c *cobra.Command) {
 	c.Flags().StringVar(&f.reason, "reason", "", "`text` for who reads what became of the run")
-	c.Flags().StringVar(&f.digest, "digest", "", "`digest` of the question that was looked at; default: that of the question as it stands")
+	c.Flags().StringVar(&f.digest, "digest", "", "`digest` of the question that was looked at; default: that of the question as it stands, where nothing else was asked under its step before")
 	c.Flags().StringVar(&f.by, "by", "", "`name` of who answers, for the record (default: the user's name); the server's word takes its place where there is one")
 	f.user = func() string { return userName(a.env.Getenv) }
 }
@@ -408,6 +408,9 @@ func (a asking) answer(
 		q = &outcome.Question{Run: args[0], Step: args[1], Kind: f.kind, Digest: f.digest}
 	case err != nil:
 		return err
+	case f.digest == "" && followsAnother(q):
+		return usage(fmt.Errorf("%s of %s was asked about before, and another question waits now: say by --digest which one is answered "+
+			"(stepjet questions show %s %s shows it, and the command)", oneLine(q.Step), oneLine(q.Run), oneLine(q.Run), oneLine(q.Step)))
 	case f.digest != "" && f.digest != q.Digest: // of something else that was asked under the same step, or nothing
 		q.Digest, q.Revision = f.digest, 0
 	}
@@ -456,7 +459,7 @@ func asked(ctx context.Context, a *app, s *session, run string, tell reporter) r
 			answered := fault.New(fault.NotFound, "the step %s waits for no answer any more", step)
 			return fault.As(asking{a}.notAsked(ctx, s, run, step, answered)).Message
 		},
-		Command: func(q *outcome.Question) string { return answerCommand(q.Run, q.Step, q.Kind) + s.arguments(a) },
+		Command: func(q *outcome.Question) string { return answerCommand(q) + s.arguments(a) },
 		Bold:    a.errStyle.bold, Dim: a.errStyle.dim,
 	})}
 }
