@@ -42,7 +42,10 @@ mkdir -p dist/writing
 cp dist/*.js dist/writing/ && mv dist/writing/writing.js dist/writing/tool.js
 NATS_URL=$url node dist/writing/worker.js &
 worker="$worker $!"
-for tool in conformance get_weather writing; do
+# The planner that reads a request and writes an answer, as a program.
+"$stepjet" worker --url "$url" --tools planner.json &
+worker="$worker $!"
+for tool in conformance get_weather writing searching; do
   until "$stepjet" tools show $tool --url "$url" > "$data/tool" 2>&1; do for pid in $worker; do kill -0 "$pid"; done; sleep 0.1; done
 done
 "$stepjet" run --quiet -o json --url "$url" plan.json > "$data/outcome"
@@ -59,4 +62,9 @@ said=$("$stepjet" run --quiet -o json --url "$url" streamed.json)
 case $said in
 *'"a":"it began while the answer was written"'*) echo "an agent whose planner hands over its steps: $said" ;;
 *) echo "an agent whose planner hands over its steps: $said"; exit 1 ;;
+esac
+said=$("$stepjet" run --quiet -o json --url "$url" planned.json)
+case $said in
+*'"a":{"found":[{"q":"tides"}],"failed":0}'*) echo "an agent whose planner is a program: $said" ;;
+*) echo "an agent whose planner is a program: $said"; exit 1 ;;
 esac
