@@ -124,6 +124,7 @@ func (r *reading) parse(body []byte, own int, place func(string) string) {
 		for i := range x.Paths {
 			x.Paths[i] = place(x.Paths[i])
 		}
+		r.noRound(&x)
 		r.Problems = append(r.Problems, x)
 	}
 	for _, x := range told.Warnings {
@@ -136,6 +137,31 @@ func (r *reading) parse(body []byte, own int, place func(string) string) {
 	own = min(own, len(p.Steps))
 	r.a.Fragment, r.a.Plan = body, p
 	r.a.Calls = flatten(nil, p, own, -1)
+}
+
+// noRound says of a reference to a round that is not over which rounds there are.
+func (r *reading) noRound(p *fault.Problem) {
+	rest, is := strings.CutPrefix(p.Message, `there is no step "r`)
+	n, err := strconv.Atoi(strings.TrimSuffix(rest, `"`))
+	if !is || err != nil || n < len(r.earlier) || p.Code != fault.UnknownRef {
+		return
+	}
+	const own = `refer to steps of this round by their ids alone, "$ref:ID"`
+	hint := ""
+	switch now := len(r.earlier); {
+	case n == now:
+		hint = fmt.Sprintf("r%d is this round itself: %s", now, own)
+	case now == 0:
+		hint = "this is the first round, so there is none before it; " + own
+	case now == 1:
+		hint = "the only round before this one is r0; " + own
+	default:
+		hint = fmt.Sprintf("the rounds before this one are r0 to r%d; %s", now-1, own)
+	}
+	if strings.Count(p.Hint, "$ref:") == 1 { // one step that may have been meant
+		hint = p.Hint + " " + hint
+	}
+	p.Hint = hint
 }
 
 // asks refuses questions in steps, and in plans within them, of a planner that has no entry for them: package plan lets

@@ -133,7 +133,7 @@ func (words) Ends(err *fault.Error) bool {
 }
 
 // admitted is what was decided of the steps that an amendment adds to a round.
-func admitted(settled map[string]json.RawMessage, locked []string, earlier map[string][]string) *machine.Admitted {
+func admitted(settled map[string]json.RawMessage, locked []string, earlier, reaches map[string][]string) *machine.Admitted {
 	x := &machine.Admitted{
 		Contracts: map[string]*tool.Contract{"t": {MaxAttempts: 1}}, Templates: agents, Settled: map[string]*machine.Result{},
 		Name: func(s *plan.Step) { s.Tool = strings.TrimPrefix(s.Tool, "as-") },
@@ -146,6 +146,9 @@ func admitted(settled map[string]json.RawMessage, locked []string, earlier map[s
 	}
 	for id, ids := range earlier {
 		x.Earlier = append(x.Earlier, machine.Earlier{Step: id, IDs: ids})
+	}
+	for id, ids := range reaches {
+		x.Reaches = append(x.Reaches, machine.Earlier{Step: id, IDs: ids})
 	}
 	return x
 }
@@ -318,9 +321,13 @@ func TestRoundsAreReadInAnyOrder(t *testing.T) {
 			ok("a/=2/=plan", `{}`),
 			{Say: &machine.Say{Agent: "a", ID: "m3", Content: []byte(`"Well."`)}},
 			{Round: &machine.Round{Scope: "a/=2", Contracts: contracts, Earlier: []machine.Earlier{{Step: "r0", Round: 0, IDs: []string{"x"}}},
-				Plan: fragment(`{"steps":[{"id":"z","value":{"$calc":"$ref:r0.x.n + 1"}},{"id":"r0","tool":"r0"}],"output":{"n":"$ref:z"}}`)}},
-			ok("a/=3/=plan", `{}`),
-			{Round: &machine.Round{Scope: "a/=3", Contracts: contracts, Ends: true, Output: &machine.Result{Value: []byte(`{"n":2}`)}}},
+				Plan: fragment(`{"steps":[{"id":"z","value":{"$calc":"$ref:r0.x.n + 1"}},{"id":"k","tool":"t"},{"id":"r0","tool":"r0"}],"output":{"n":"$ref:z"}}`)}},
+			{Amendment: &machine.Amendment{
+				Scope: "a/=2", Revision: 1, Digest: "d", Add: []json.RawMessage{[]byte(`{"id":"also","value":{"w":"$ref:r0.w"}}`)}, Admitted: admitted(nil, nil, nil, map[string][]string{"r0": {"w"}}),
+			}},
+			ok("a/=2/k", `{}`), ok("a/=3/=plan", `{}`),
+			{Round: &machine.Round{Scope: "a/=3", Contracts: contracts, Earlier: []machine.Earlier{{Step: "r2", Round: 2, IDs: []string{"also"}}},
+				Plan: fragment(`{"steps":[{"id":"q","value":{"n":"$ref:r2.also.w"}},{"id":"r2","tool":"r2"}],"output":"$ref:q"}`)}},
 			ok(b, `3`),
 		}
 		all[len(all)-1].Result.Token = nil

@@ -83,6 +83,8 @@ type Admitted struct {
 	// Earlier and Direct are as of a Round.
 	Earlier []Earlier
 	Direct  []string
+	// Reaches is what steps that stood for earlier rounds before have of those from here on besides.
+	Reaches []Earlier
 }
 
 // discard says what became of a step that an amendment discarded, or that the record of a round left over.

@@ -286,12 +286,38 @@ func (x *amending) settleAdmitted(added *plan.Amended, at time.Time, out *Effect
 	if how == nil {
 		return
 	}
+	for _, e := range how.Reaches {
+		x.reachFurther(e)
+	}
 	now := x.sc.amended
 	now.direct, now.earlier = append(now.direct, how.Direct...), append(now.earlier, how.Earlier...)
 	of := &Round{Settled: how.Settled, Earlier: how.Earlier}
 	for _, n := range added.Added {
 		agentOf(&x.tree, x.sc).settled(x.Run, x.sc, n, of, at, out)
 	}
+}
+
+// reachFurther lets a step that stands for an earlier round have more of its results. What referred to it before finds what it
+// found: nothing that was there goes, and what refers to all of a round has had all of it.
+func (x *amending) reachFurther(e Earlier) {
+	n, known := x.sc.plan.Index(e.Step)
+	if !known {
+		return // nobody of ours wrote it
+	}
+	i := x.sc.at(n)
+	was := x.calls[i].result
+	if was == nil || was.Parts == nil {
+		return // likewise
+	}
+	further := *was // others may be reading what it was
+	further.Parts = slices.Clip(was.Parts)
+	for _, p := range agentOf(&x.tree, x.sc).parts(x.Run, e) {
+		if !slices.ContainsFunc(was.Parts, func(had Part) bool { return had.ID == p.ID }) {
+			further.Parts = append(further.Parts, p)
+		}
+	}
+	x.calls[i].result = &further
+	delete(x.entries, i) // as it was put together before
 }
 
 // tools returns the contracts of the tools that added steps may call.

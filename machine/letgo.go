@@ -1,6 +1,9 @@
 package machine
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // kept is what is known of the results that lie in memory. What a scope returned nobody refers to once the scope is over,
 // but the values stay in the records, so that they need not stay here. What decides is never one that was let go of: the
@@ -250,7 +253,7 @@ func MissingFor(r *Run, a *Amendment) []*Result {
 		return nil
 	}
 	i, _ := r.index(sc.of)
-	return missingParts(r, i, a.Admitted.Earlier)
+	return missingParts(r, i, slices.Concat(a.Admitted.Earlier, a.Admitted.Reaches))
 }
 
 func missingParts(r *Run, i int, earlier []Earlier) (list []*Result) {

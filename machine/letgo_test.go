@@ -375,3 +375,30 @@ func TestARoundKeepsWhatItRefersTo(t *testing.T) {
 	require.True(t, x.m.Finished())
 	require.Equal(t, `[0,7]`, string(x.m.Value(0)))
 }
+
+// TestAnAmendedRoundIsGivenBackWhatItReaches: what an amendment refers to of an earlier round, and the round's answer did not, is
+// read again before it is applied, and stays as what the answer refers to.
+func TestAnAmendedRoundIsGivenBackWhatItReaches(t *testing.T) {
+	x := feedRounds(t, func(m *machine.Run) { machine.LetGo(m, 0, never, unlisted) })
+	for n := range 6 {
+		x.round(n, `{"steps":[{"id":"x","tool":"t"},{"id":"y","tool":"t"}]}`)
+		x.returns(fmt.Sprintf("a/=%d/x", n), fmt.Appendf(nil, `{"n":%d}`, n))
+		x.returns(fmt.Sprintf("a/=%d/y", n), fmt.Appendf(nil, `{"n":%d}`, 10+n))
+	}
+	x.round(6, `{"steps":[{"id":"r0","tool":"r0"},{"id":"w","tool":"t"},{"id":"v","value":["$ref:r0.x.n","$ref:w.n"]}],"output":["$ref:v"]}`, machine.Earlier{Step: "r0", Round: 0, IDs: []string{"x"}})
+	a := &machine.Amendment{
+		Scope: "a/=6", Revision: 1, Digest: "d", Add: []json.RawMessage{[]byte(`{"id":"u","value":{"x":"$ref:r0.x.n","y":"$ref:r0.y.n","w":"$ref:w.n"}}`)},
+		Admitted: admitted(nil, nil, nil, map[string][]string{"r0": {"y"}}),
+	}
+	a.Admitted.Direct = []string{"u"}
+	missing := machine.MissingFor(x.m, a)
+	require.Len(t, missing, 1)
+	require.Equal(t, "a/=0/y", x.m.Token(missing[0].Call))
+	machine.GiveBack(x.m, missing[0], []byte(`{"n":10}`))
+	x.apply(machine.Record{Amendment: a})
+	require.True(t, a.InForce(), "%v", a.Stale())
+	require.Empty(t, machine.MissingFor(x.m, a), "it stays")
+	x.returns("a/=6/w", []byte(`{"n":7}`))
+	require.True(t, x.m.Finished())
+	require.JSONEq(t, `{"x":0,"y":10,"w":7}`, string(x.m.Value(0)))
+}

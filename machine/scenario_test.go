@@ -230,6 +230,7 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 		Locked  []string
 		After   map[string][]string
 		Earlier map[string][]string
+		Reaches map[string][]string
 		Direct  []string
 	}
 	if err := json.Unmarshal([]byte(d.Input), &change); err != nil {
@@ -238,7 +239,7 @@ func (s *scenario) amending(t *testing.T, d *datadriven.TestData) *machine.Amend
 	a.Add, a.Discard, a.Rest, a.Close = change.Add, change.Discard, change.Rest, change.Close
 	a.Output, a.OutputSteps = change.Output, change.OutputSteps
 	if subjects.IsIteration(a.Scope) { // of a round
-		a.Admitted = admitted(change.Settled, change.Locked, change.Earlier)
+		a.Admitted = admitted(change.Settled, change.Locked, change.Earlier, change.Reaches)
 		a.Admitted.After, a.Admitted.Direct = change.After, change.Direct
 	}
 	return a

@@ -215,6 +215,9 @@ func (a *amending) record(change wire.Change, round *wire.AmendedRound) {
 		if rec.Discard.Rest || len(rec.Discard.Steps) > 0 {
 			rec.Needs = append(rec.Needs, wire.DiscardedCalls)
 		}
+		if len(round.Reaches) > 0 {
+			rec.Needs = append(rec.Needs, wire.RoundReferences)
+		}
 	}
 	h, body, bad := rec.Message()
 	if bad == nil && len(body) > plan.MaxBytes {

@@ -32,7 +32,8 @@ type simAmendedRounds struct {
 const (
 	amendedRoundReply = "_INBOX.amendedround."
 	mostRoundAmends   = 14
-	simAdded          = "amd" // what ids of added calls begin with
+	simAdded          = "amd"        // what ids of added calls begin with
+	simFurther        = "amdfurther" // of those that refer to more of an earlier round than the answer does
 )
 
 // amendsRounds lets somebody ask for the next amendment of a round.
@@ -70,6 +71,9 @@ func (w *world) amendRound(x *truth, n int) {
 	}
 	if n%5 == 4 && round > 0 { // what it refers to of an earlier round may have been let go of
 		add = append(add, fmt.Appendf(nil, `{"id":"%sold%d","tool":"opener/a","arguments":{"n":"$ref:r0.x.n"}}`, simAdded, n))
+	}
+	if n%2 == 1 && round > 0 && w.script()[0] == simScript[0] { // the answer does not refer to v
+		add = append(add, fmt.Appendf(nil, `{"id":"%s%d","tool":"opener/a","arguments":{"v":"$ref:r0.v","n":"$ref:r0.x.n"}}`, simFurther, n))
 	}
 	r := wire.AmendRequest{Scope: scope, Revision: as.stand[scope], Change: wire.Change{Add: add}, By: "ann"}
 	if n%4 == 3 {
@@ -117,6 +121,20 @@ func (t *truths) roundAmended(x *truth, rec subjects.Record, e *kv.Entry) {
 	if len(a.Round.Settled) > 0 {
 		t.w.stats["a round was amended with what was locked"]++
 	}
+}
+
+// reachedBack checks what a call is called with that refers to more of the first round than the answer does.
+func (w *world) reachedBack(a subjects.Attempt, args []byte) {
+	segments, _ := subjects.ParseStepToken(a.Step)
+	if !strings.HasPrefix(segments[len(segments)-1].Name, simFurther) {
+		return
+	}
+	first := w.truths.of(a.Run, a.Generation).succeeded["a/=0/x"]
+	failed := string(args) == `{"v":1,"n":null}` && (!first || w.guards()) // a guard may have said no to what it returned
+	if want := fmt.Sprintf(`{"v":1,"n":%d}`, w.seed%97); string(args) != want && !failed {
+		w.violate("I11", "%s was called with %s, not %s", a.MessageID(), args, want)
+	}
+	w.stats["an added call referred to more of an earlier round"]++
 }
 
 // roundAmendAnswered takes the answer to a request for an amendment of a round.

@@ -27,6 +27,7 @@ func (w *world) playsCall(a subjects.Attempt, args []byte) reference.Reply {
 	if a.Step == simReplanner && w.replans() {
 		return reference.Reply{Err: &reference.Err{Code: string(fault.Replan), Message: simWhy}}
 	}
+	w.reachedBack(a, args)
 	return reference.Reply{Body: bytes.Clone(args)}
 }
 

@@ -112,6 +112,9 @@ type AmendedRound struct {
 	Waits   map[string][]string `json:"waits,omitempty"`
 	Earlier map[string][]string `json:"earlier,omitempty"`
 	Direct  []string            `json:"direct,omitempty"`
+	// Reaches are for the steps that stood for earlier rounds before, such as r0, the steps of these whose results they have
+	// from here on besides.
+	Reaches map[string][]string `json:"reaches,omitempty"`
 	// Again are those that are made although they were before.
 	Again []string `json:"again,omitempty"`
 }
@@ -122,6 +125,10 @@ const AmendedRounds = "amended-rounds"
 // DiscardedCalls is the need of an amendment that discards calls of a round of an agent. To who does not know of it the output that
 // was put forward beside them is what the agent comes to, with nothing in their places.
 const DiscardedCalls = "discarded-calls"
+
+// RoundReferences is the need of an amendment of a round whose steps refer to more of an earlier round than the round had of it
+// before. To who does not know of it there is nothing that these refer to.
+const RoundReferences = "round-references"
 
 // ApprovedAmendments is the need of an amendment of a plan that was submitted for an approval, and of such a plan that is
 // open: it is in force where its answer stands. An orchestrator of before takes it for one that does nothing.

@@ -55,17 +55,18 @@ func TestAmendForms(t *testing.T) {
 	require.True(t, wire.KindAmend.Known(h))
 	require.False(t, wire.KindStop.Known(h), "as who knew of no such amendments takes it")
 	ofRound := wire.Amend{
-		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Needs: []string{wire.AmendedRounds},
+		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Needs: []string{wire.AmendedRounds, wire.RoundReferences},
 		Round: &wire.AmendedRound{
 			Tools: map[string]string{"walk": "walk_dog"}, Own: []string{"db"}, Settled: map[string]wire.Settled{"db": {Result: json.RawMessage(`"a guide"`)}},
 			Waits: map[string][]string{"walk": {"feed"}}, Earlier: map[string][]string{"r0": {"weather"}}, Direct: []string{"walk"}, Again: []string{"walk"},
+			Reaches: map[string][]string{"r1": {"leash"}},
 		},
 	}
 	h, body, err = ofRound.Message()
 	require.NoError(t, err)
 	wiretest.Golden(t, *update, "amend_round", nats.Msg{Header: h, Data: body})
 	require.Equal(t, ofRound, wire.ParseAmend(body))
-	require.Equal(t, []string{wire.AmendedRounds}, wire.RecordNeeds(h, body))
+	require.Equal(t, []string{wire.AmendedRounds, wire.RoundReferences}, wire.RecordNeeds(h, body))
 	edited := wire.Amend{
 		Digest: digest, By: "ann", Change: wire.Change{Add: []json.RawMessage{walk}}, Approved: true, Approves: digest,
 		Needs: []string{wire.ApprovedAmendments, wire.EditedApprovals},

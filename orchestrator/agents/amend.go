@@ -61,7 +61,7 @@ func Amend(l *Loop, round int, scope string, change *wire.Change) ([]json.RawMes
 		}
 	}
 	d.Earlier = l.referred(b, round)
-	problems = append(problems, reaches(l, round, x, d.Earlier)...)
+	a.Round.Reaches = further(l, round, x, d.Earlier)
 	a.Round.Settled = d.Settled
 	if y = x.with(b, from, a); len(problems) == 0 {
 		problems = tooLong(scope, y)
@@ -99,29 +99,21 @@ func factsNow(l *Loop, round int, begun *agent.Facts) *agent.Facts {
 	return f
 }
 
-// reaches leaves of what an amended round refers to in earlier ones what it did not before, and finds what it can't have: a
-// step that stands for an earlier round has the results that it was begun with.
-func reaches(l *Loop, round int, x *reading, all map[string][]string) (problems []fault.Problem) {
-	had := maps.Clone(x.earlier)
+// further takes out of what an amended round refers to in earlier ones what it did before, and returns what those of its steps
+// have besides that stood for them before.
+func further(l *Loop, round int, x *reading, all map[string][]string) (more map[string][]string) {
+	had := x.earlier
 	if r := l.Rounds[round].Record; r != nil {
-		had = merged(had, r.Earlier)
+		had = reached(r.Earlier, had)
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		before, was := had[name]
-		if !was {
-			continue
-		}
-		for _, id := range all[name] {
-			if !slices.Contains(before, id) {
-				problems = append(problems, fault.Problem{
-					Code: fault.UnknownRef, Path: "/add", Message: fmt.Sprintf("this round has nothing of $ref:%s.%s, since its answer did not refer to that", name, id),
-					Hint: "write the value itself, or call its tool again",
-				})
-			}
+	for name, before := range had {
+		besides := slices.DeleteFunc(slices.Clone(all[name]), func(id string) bool { return slices.Contains(before, id) })
+		if len(besides) > 0 {
+			more = merged(more, map[string][]string{name: besides})
 		}
 		delete(all, name)
 	}
-	return problems
+	return more
 }
 
 // placed gives problems of steps that are added the places of these.
@@ -154,6 +146,9 @@ func Admitted(d *wire.AmendedRound, a *agent.Definition, templates map[string]*p
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Earlier)) {
 		out.Earlier = append(out.Earlier, earlierOf(name, d.Earlier[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Reaches)) {
+		out.Reaches = append(out.Reaches, earlierOf(name, d.Reaches[name]))
 	}
 	return out
 }

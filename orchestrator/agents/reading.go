@@ -68,7 +68,7 @@ func (a *Amended) note() string {
 // with returns the reading of an amended answer, whose added calls begin at a place, as its amendment's record has it.
 func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
 	y := &reading{answer: b, report: x.report, lacked: x.lacked, settled: maps.Clone(x.settled), added: maps.Clone(x.added), extra: x.extra}
-	y.tools, y.own, y.earlier = maps.Clone(x.tools), slices.Concat(x.own, a.Round.Own), maps.Clone(x.earlier)
+	y.tools, y.own, y.earlier = maps.Clone(x.tools), slices.Concat(x.own, a.Round.Own), x.earlier
 	y.index()
 	waits := make([][]int, len(b.Calls))
 	wait := func(path string, before []string) {
@@ -120,7 +120,7 @@ func (x *reading) with(b *agent.Answer, from int, a *Amended) *reading {
 			y.admits.Settled[i] = agent.Settled{Result: s.Result, Err: s.Error}
 		}
 	}
-	y.tools, y.earlier = merged(y.tools, a.Round.Tools), merged(y.earlier, a.Round.Earlier)
+	y.tools, y.earlier = merged(y.tools, a.Round.Tools), reached(reached(y.earlier, a.Round.Earlier), a.Round.Reaches)
 	return y
 }
 
@@ -142,6 +142,17 @@ func merged[V any](all, more map[string]V) map[string]V {
 	}
 	maps.Copy(all, more)
 	return all
+}
+
+// reached returns what steps that stand for earlier rounds have of those, with what they have besides.
+func reached(all, more map[string][]string) map[string][]string {
+	both := map[string][]string{}
+	for _, of := range []map[string][]string{all, more} {
+		for name, ids := range of {
+			both[name] = slices.Concat(both[name], ids)
+		}
+	}
+	return both
 }
 
 // idOf returns the id of a step as it stands in a plan; empty for what has none.

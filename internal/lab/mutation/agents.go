@@ -415,6 +415,22 @@ var ofAgents = []mutant{
 		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
 	},
 	{
+		"round-reach-stale", "an amendment that refers to more of an earlier round finds what was there before it",
+		"machine/amending.go", "	delete(x.entries, i) // as it was put together before\n", "", "./machine", "Scenarios/amendedrounds",
+	},
+	{
+		"round-reach-untold", "an amendment that refers to more of an earlier round says nothing of what it needs",
+		"orchestrator/api_amend.go", "			rec.Needs = append(rec.Needs, wire.RoundReferences)\n", "", "./orchestrator", "AnAmendmentReachesFurtherBack",
+	},
+	{
+		"round-reach-away", "what an amendment refers to of an earlier round is not read again",
+		"machine/letgo.go", "slices.Concat(a.Admitted.Earlier, a.Admitted.Reaches)", "slices.Concat(a.Admitted.Earlier)", "./machine", "GivenBackWhatItReaches",
+	},
+	{
+		"round-reach-forgotten", "what an amendment refers to of an earlier round is not known to the next one",
+		"orchestrator/agents/reading.go", "reached(reached(y.earlier, a.Round.Earlier), a.Round.Reaches)", "reached(y.earlier, a.Round.Earlier)", "./orchestrator", "AnAmendmentReachesFurtherBack",
+	},
+	{
 		"agent-misses-nothing", "an agent comes to an output with nothing where people discarded a call of its answer",
 		"machine/agent.go", "sc.standing(r).bad() || misses(r, sc) {", "sc.standing(r).bad() {", "./orchestrator", "WhatPeopleDiscard",
 	},
