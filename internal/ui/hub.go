@@ -169,7 +169,8 @@ func (h *hub) follow(ctx context.Context, name string, t *topic) {
 	if err != nil {
 		return
 	}
-	watch(ctx, c, r.Plain(), func(kind string, data any) { h.tell(t, kind, data) })
+	of := func(ctx context.Context, each func(client.Event)) error { return c.Watch(ctx, r.Plain(), each) }
+	watch(ctx, of, func(kind string, data any) { h.tell(t, kind, data) })
 }
 
 // followList tells viewers of lists that lines have changed; they ask for the page that they show.

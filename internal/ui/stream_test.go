@@ -57,15 +57,11 @@ func TestAStreamTellsWhatBecomesOfARun(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "reset", first.kind)
 	w.answer("default", "r")
-	began := time.Now()
-	all := until(t, s, "end")
 	steps := map[string]string{}
-	frames := 0
-	for _, e := range all {
+	for _, e := range until(t, s, "end") {
 		if e.kind != "steps" {
 			continue
 		}
-		frames++
 		var changes []struct{ Step, Status string }
 		require.NoError(t, json.Unmarshal([]byte(e.data), &changes))
 		for _, c := range changes {
@@ -75,7 +71,6 @@ func TestAStreamTellsWhatBecomesOfARun(t *testing.T) {
 	for _, step := range []string{"hold", "each", "each=0", "each=4"} {
 		require.Equal(t, "succeeded", steps[step], step)
 	}
-	require.LessOrEqual(t, frames, 2+int(time.Since(began)/(100*time.Millisecond)), "at most ten frames a second")
 	_, ok = next(s)
 	require.False(t, ok, "nothing comes any more, and the stream ends")
 }

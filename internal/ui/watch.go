@@ -125,12 +125,12 @@ func (c *changes) take() []change {
 	return all
 }
 
-// watch tells what becomes of the steps of a run, at most ten times a second, until it is over. What can't be watched any
-// more just ends: browsers come again.
-func watch(ctx context.Context, c *client.Client, run string, tell func(kind string, data any)) {
+// watch tells what becomes of the steps of a run that follow reports of, at most ten times a second, until it is over.
+// What can't be watched any more just ends: browsers come again.
+func watch(ctx context.Context, follow func(context.Context, func(client.Event)) error, tell func(kind string, data any)) {
 	gathered := newChanges()
 	over := make(chan error, 1)
-	go func() { over <- c.Watch(ctx, run, gathered.add) }() // it is waited for, however this ends
+	go func() { over <- follow(ctx, gathered.add) }() // it is waited for, however this ends
 	for {
 		select {
 		case <-gathered.wake:
