@@ -289,11 +289,11 @@ func (x *amending) finish(output, outputSteps bool) {
 	p.slim()
 }
 
-// keepOutputs leaves what the plan returns as it is: of one that returns all its steps, the added ones too.
+// keepOutputs leaves what the plan returns as it is, which extended has copied: of one that returns all its steps, the added
+// ones too. They follow in the array that extended left to it, not in that of the base, which others amend meanwhile.
 func (x *amending) keepOutputs(n int) {
 	p := x.plan
-	p.Outputs, p.Output, p.AllOutputs = x.base.Outputs, x.base.Output, x.base.AllOutputs
-	if !p.AllOutputs || len(p.Steps) == n {
+	if !p.AllOutputs {
 		return
 	}
 	for i := n; i < len(p.Steps); i++ {

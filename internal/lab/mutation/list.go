@@ -886,7 +886,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"amend-outcome", "what an amendment adds is missing among the results of a plan that returns all",
-		"plan/amend.go", "	if !p.AllOutputs || len(p.Steps) == n {", "	if len(p.Steps) > 0 {", "./plan", "Amend",
+		"plan/amend.go", "	if !p.AllOutputs {", "	if len(p.Steps) > 0 {", "./plan", "Amend",
 	},
 	{
 		"amend-again", "a step can't refer to one that is written again with it",
