@@ -10,6 +10,7 @@ import (
 
 // TestSimulatedStreams lets worlds live in which a planner hands over steps while it writes, and no others.
 func TestSimulatedStreams(t *testing.T) {
+	t.Parallel()
 	total := stats{}
 	for seed := int64(4); total["world"] < 300; seed += 11 {
 		if seed%4 == 3 || seed/11%6 != 3 {
