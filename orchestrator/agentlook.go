@@ -519,7 +519,7 @@ func (ag *agentry) added(r *run, g *agents.Gates, of machine.Call, round int) bo
 	if g.Round != round || g.Anew != anew || len(over) < g.Terminal || !slices.Equal(g.Amended, r.machine.InForce(subjects.Iteration(r.token(of), round))) {
 		return false
 	}
-	x := &looked{scope: of}
+	x := &looked{scope: of, sends: toSinks(r, of)}
 	for _, c := range over[g.Terminal:] {
 		call, seen := x.at(r, x.pathOf(r, c), c, c.Item == 0 && r.step(c.Step).ID != plan.IterationStep)
 		calls := r.step(c.Step).Does().Tool != "" && !inTemplate(r, of, c) // no plan within does, and what a template calls is its author's

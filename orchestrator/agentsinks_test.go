@@ -244,6 +244,29 @@ func TestARetrySendsWhatItMade(t *testing.T) {
 	require.Equal(t, doc.Run, all[1].Run)
 }
 
+// TestObjectsOfManyCallsGoAtOnce: in a round of so many calls that all look at the same, too, an object is at its sink while the
+// round goes on, that of a call that is over behind others as well.
+func TestObjectsOfManyCallsGoAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.sinksAreThere()
+	const calls = 40
+	steps := []string{`{"id":"s0","tool":"keep","arguments":{"note":0}}`}
+	for i := 1; i < calls; i++ {
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":"keep","depends_on":["s%d"],"arguments":{"note":%d}}`, i, i-1, i))
+	}
+	steps = append(steps, fmt.Sprintf(`{"id":"wait","tool":"gate","depends_on":["s%d"]}`, calls-1))
+	s.plays("planner", `{"steps":[`+strings.Join(steps, ",")+`],"output":"done"}`)
+	s.agent("keeper", "", `{"planner":{"tool":"planner","mode":"plan"},`+strings.Replace(sinking, `"fail"`, `"fail","gate"`, 1)+`}`)
+	r := s.submit(`{"steps":[{"id":"a","tool":"keeper"}]}`, "many")
+	<-s.tools.begun
+	require.Eventually(t, func() bool { all, _ := s.sunk("KEPT"); return len(all) == calls }, patience, time.Millisecond)
+	close(s.tools.gate)
+	require.JSONEq(t, `"done"`, result(t, s.wait(r), "a"))
+	all, _ := s.sunk("KEPT")
+	require.Len(t, all, calls)
+}
+
 // TestObjectsOfStreamedCallsWaitForTheirRound: what begins while a planner writes goes to sinks once the record of the round stands, as
 // what the step of the round returned, and not before; where no such record comes to stand, it goes nowhere.
 func TestObjectsOfStreamedCallsWaitForTheirRound(t *testing.T) {

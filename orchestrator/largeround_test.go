@@ -108,20 +108,28 @@ func TestARoundWhoseBlobIsGone(t *testing.T) {
 	require.Contains(t, string(x.asked[1]["rounds"]), string(fault.InvalidRecord), "its planner is told")
 }
 
-// roundOf returns the time that a run takes whose agent makes some calls in one round, gated or free ones, and how many bytes
-// the process allocates meanwhile.
-func roundOf(t testing.TB, calls int, gated bool) (time.Duration, uint64) {
+// kindsOfCalls are entries of calls that are free, that ask their gates, and that leave an object for a sink.
+var kindsOfCalls = map[string]string{
+	"free":  `{"tool":"echo","as":"free"}`,
+	"gated": `{"tool":"echo","as":"gated","needs":{"any":["length"]}}`,
+	"sunk":  `{"tool":"echo","as":"sunk","artifact":{"type":"Note","sink":{"subject":"kept.notes"}}}`,
+}
+
+// roundOf returns the time that a run takes whose agent makes some calls of a kind in one round, and how many bytes the process
+// allocates meanwhile.
+func roundOf(t testing.TB, calls int, kind string) (time.Duration, uint64) {
 	s := start(t)
-	tool := "echo"
-	if gated {
-		tool = "gated"
-	}
+	s.sinksAreThere()
 	steps := []string{`{"id":"first","tool":"length","arguments":{"text":"t"}}`}
 	for i := range calls {
-		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":%q,"depends_on":["first"],"arguments":{"n":%d}}`, i, tool, i))
+		behind := "first"
+		if kind == "sunk" && i > 0 { // one behind the other: of many at once an object goes to its sink with others
+			behind = fmt.Sprint("s", i-1)
+		}
+		steps = append(steps, fmt.Sprintf(`{"id":"s%d","tool":%q,"depends_on":[%q],"arguments":{"n":%d}}`, i, kind, behind, i))
 	}
 	s.plays("planner", `{"steps":[`+strings.Join(steps, ",")+`]}`, `{"output":"done"}`)
-	s.agent("talker", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["echo","length",{"tool":"echo","as":"gated","needs":{"any":["length"]}}]}`)
+	s.agent("talker", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["length",`+kindsOfCalls[kind]+`]}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	begun := time.Now()
@@ -129,6 +137,10 @@ func roundOf(t testing.TB, calls int, gated bool) (time.Duration, uint64) {
 	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
 	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	if kind == "sunk" {
+		all, _ := s.sunk("KEPT")
+		require.Len(t, all, calls)
+	}
 	return took, after.TotalAlloc - before.TotalAlloc
 }
 
@@ -151,22 +163,24 @@ func TestAGateSeesWhatIsOverMeanwhile(t *testing.T) {
 	require.JSONEq(t, `{"m":1,"of":7}`, result(t, o, "a"), "%s", o.JSON())
 }
 
-// TestGatesOfARoundCostWhatItsCallsDo: of a round of eight times as many calls, each with its gate, all of it allocates about
-// eight times as many bytes. Where each gate looks at all of the calls, it is by far more.
+// TestGatesOfARoundCostWhatItsCallsDo: of a round of ten times as many calls, each with its gate or an object for a sink, all of
+// it allocates about ten times as many bytes. Where each gate, or who sends, looks at all of the calls, it is by far more.
 func TestGatesOfARoundCostWhatItsCallsDo(t *testing.T) { //nolint:paralleltest // it counts bytes
-	_, few := roundOf(t, 150, true)
-	_, many := roundOf(t, 1_200, true)
-	t.Logf("%d bytes a call of 150, %d of 1,200", few/150, many/1_200)
-	require.Less(t, many/1_200, 2*(few/150))
+	for _, kind := range []string{"gated", "sunk"} {
+		_, few := roundOf(t, 100, kind)
+		_, many := roundOf(t, 1_000, kind)
+		t.Logf("%s: %d bytes a call of 100, %d of 1,000", kind, few/100, many/1_000)
+		require.Less(t, 2*many, 3*10*few, kind)
+	}
 }
 
-// BenchmarkRoundOfManyCalls is how long rounds take whose calls ask their gates, and such whose calls are free.
+// BenchmarkRoundOfManyCalls is how long rounds take whose calls ask their gates, leave objects for a sink, or are free.
 func BenchmarkRoundOfManyCalls(b *testing.B) {
 	for _, calls := range []int{500, 2_000} {
-		for _, gated := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/gated=%t", calls, gated), func(b *testing.B) {
+		for kind := range kindsOfCalls {
+			b.Run(fmt.Sprintf("%d/%s", calls, kind), func(b *testing.B) {
 				for b.Loop() {
-					took, bytes := roundOf(b, calls, gated)
+					took, bytes := roundOf(b, calls, kind)
 					b.ReportMetric(float64(took.Milliseconds()), "ms/run")
 					b.ReportMetric(float64(bytes)/float64(calls), "B/call")
 				}

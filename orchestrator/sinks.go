@@ -37,38 +37,59 @@ const (
 	soonPatience = 2 * time.Second
 )
 
-// settled sends what a call has returned, with all else of its agent that was not sent yet.
+// settled sends what a call has returned, with all else of its agent that was not sent yet. What begins while a planner writes is of
+// no round before that is decided: then the steps of the round are over that it stands for.
 func (s *sinks) settled(r *run, c machine.Call) {
 	if r.agents == nil || r.machine == nil {
 		return
 	}
-	if of, _, own, inRound := machine.RoundAround(r.machine, c); inRound && !own && toSinks(r, of) {
+	of, round, own, inRound := machine.RoundAround(r.machine, c)
+	if !inRound || own || !toSinks(r, of) {
+		return
+	}
+	if v := machine.Rounds(r.machine, of, round); len(v) > 0 && v[0].Record != nil {
 		s.soon(r, of)
 	}
 }
 
-// soon sends what an agent has made in rounds that are not past. One at a time does: it is told of what comes meanwhile.
+// soon sends what an agent has made in rounds that are not past, as its gates look at them: each call once. One at a time does: it
+// is told of what comes meanwhile.
 func (s *sinks) soon(r *run, of machine.Call) {
 	its, name := r.agents, r.token(of)
 	if _, under := its.sending.Find(name); under {
 		its.sending.Put(name, true)
 		return
 	}
-	its.sending.Put(name, false)
-	x, send := s.agentry.look(r, of, machine.RoundCount(r.machine, of)-1, false), s.sender(r, false)
-	s.memory.reserve(x.size, func(ctx context.Context) {
-		if l, err := x.read(ctx, s.values); err == nil { // else the end of the run makes sure
-			ctx, cancel := context.WithTimeout(ctx, soonPatience)
-			send(ctx, name, l)
-			cancel()
+	over := func() {
+		more := its.sending.At(name)
+		if its.sending.Drop(name); more && r.phase == running && r.agents == its {
+			s.soon(r, of)
 		}
-		s.post(func() {
+	}
+	x, begun, ok := s.agentry.atGate(r, of, machine.RoundCount(r.machine, of)-1, over)
+	if its.sending.Put(name, !ok); !ok { // who gathers it says when that is done
+		return
+	}
+	send, sent := s.sender(r, false)
+	s.memory.reserve(x.size, func(ctx context.Context) {
+		var all []agents.Sent
+		var read *agents.Loop
+		err := x.ask(ctx, s.values, func(l *agents.Loop) *fault.Error {
+			read, all = l, agents.SentBy(l, sent)
+			return nil
+		})
+		s.post(func() { // gates need not wait for sinks
 			x.found(its)
-			more := its.sending.At(name)
-			if its.sending.Drop(name); more && r.phase == running && r.agents == its {
-				s.soon(r, of)
+			if begun != nil {
+				begun(read)
 			}
 		})
+		if err == nil { // else the end of the run makes sure
+			ctx, cancel := context.WithTimeout(ctx, soonPatience)
+			send(ctx, name, all)
+			cancel()
+		}
+		s.post(over)
 	})
 }
 
@@ -82,13 +103,14 @@ func (s *sinks) unsent(r *run) (do func(context.Context), size int64) {
 	for _, x := range all {
 		size += x.size
 	}
-	id, send := r.id, s.sender(r, true)
+	id := r.id
+	send, sent := s.sender(r, true)
 	return func(ctx context.Context) {
 		within, cancel := context.WithTimeout(ctx, sinkPatience)
 		defer cancel()
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			if l, err := all[name].read(ctx, s.values); err == nil {
-				send(within, name, l)
+				send(within, name, agents.SentBy(l, sent))
 			} else if ctx.Err() == nil {
 				s.log.Error("what an agent has made can't be read, and goes to none of its sinks", "tenant", id.Tenant, "run", id.Plain(), "agent", name, "error", err)
 			}
@@ -96,16 +118,24 @@ func (s *sinks) unsent(r *run) (do func(context.Context), size int64) {
 	}, size
 }
 
-// sender returns what sends the objects of an agent's loop that are not known to be sent, one after the other. Before the last
-// time it leaves them where a sink does not answer.
-func (s *sinks) sender(r *run, last bool) func(ctx context.Context, name string, l *agents.Loop) {
+// sender returns what sends objects of an agent, one after the other, and what reports whether one is known to be sent. Before the
+// last time it leaves them where a sink does not answer.
+func (s *sinks) sender(r *run, last bool) (send func(ctx context.Context, name string, all []agents.Sent), sent func(*agents.Sent) bool) {
 	if r.agents.sent == nil {
 		r.agents.sent = &doneBefore[string]{}
 	}
 	known, id, generation, bucket := r.agents.sent, r.id, r.generation, r.bucket()
 	of := observedRun(id, generation, r.trace)
-	return func(ctx context.Context, name string, l *agents.Loop) {
-		for _, o := range agents.SentBy(l) {
+	sent = func(o *agents.Sent) bool {
+		for n := range o.To {
+			if !known.has(subjects.SinkID(id, generation, o.Step, n)) {
+				return false
+			}
+		}
+		return true
+	}
+	return func(ctx context.Context, name string, all []agents.Sent) {
+		for _, o := range all {
 			for _, n := range slices.Sorted(maps.Keys(o.To)) {
 				x := sinking{id: id, generation: generation, bucket: bucket, n: n, to: o.To[n], body: wire.Sunk{
 					Run: id.Plain(), Tenant: id.Tenant, Generation: generation, Agent: name, Step: o.Step, Tool: o.Tool, Type: o.Type, Value: o.Value,
@@ -130,7 +160,7 @@ func (s *sinks) sender(r *run, last bool) func(ctx context.Context, name string,
 				}
 			}
 		}
-	}
+	}, sent
 }
 
 // sinking is an object on its way to a sink.

@@ -55,6 +55,26 @@ type came struct {
 	first int            // behind those
 	by    map[int][]int  // their places, by call
 	facts []*agent.Facts // behind none of them, behind the first, and so on, as far as they were asked for
+
+	sending sending
+}
+
+// Sent is an object that goes to sinks, beside the blackboard.
+type Sent struct {
+	// Step is the token of the call that returned it, Tool what it called.
+	Step, Tool string
+	// Type is that of the object, Value the object.
+	Type  string
+	Value json.RawMessage
+	// To are the sinks, by their places in the entry.
+	To map[int]agent.Sink
+}
+
+// sending is how far the calls of a round were gone through for what goes to sinks: each is once, however often somebody asks.
+type sending struct {
+	facts   *agent.Facts // behind those
+	through int          // so many of what calls came to
+	unsent  []Sent
 }
 
 // outcomesOf returns what the calls of a round came to up to a record, in the order of the ledger. They must not be changed.
@@ -94,7 +114,7 @@ func cameIn(l *Loop, round int) *came {
 	more := takenOf(l, round, x, c.taken)
 	if n := len(c.all); n > c.first && len(more) > 0 && more[0].seq <= c.all[n-1].seq { // they belong in between
 		more = takenOf(l, round, x, 0)
-		c.all, c.by, c.facts = nil, map[int][]int{}, nil
+		c.all, c.by, c.facts, c.sending = nil, map[int][]int{}, nil, sending{}
 		settledBy(l, round, x, c)
 	}
 	for _, o := range more {

@@ -861,7 +861,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"sink-taken-over", "a retry sends what it took over",
-		"orchestrator/agents/sent.go", "			if !o.again && o.token != \"\" && ", "			if o.token != \"\" && ", "./orchestrator", "ARetrySendsWhatItMade",
+		"orchestrator/agents/sent.go", "		if !o.again && o.token != \"\" && ", "		if o.token != \"\" && ", "./orchestrator", "ARetrySendsWhatItMade",
 	},
 	{
 		"sink-unfit", "what a condition of the entry does not hold for goes to its sinks",
@@ -870,6 +870,22 @@ var ofAgents = []mutant{
 	{
 		"sink-before-the-round", "an object of a call that began while its planner wrote is sent before the record of its round stands",
 		"orchestrator/agents/sent.go", "		if l.Rounds[n].Record == nil {", "		if l.Rounds[n] == nil {", "./orchestrator", "ObjectsOfStreamedCalls",
+	},
+	{
+		"sink-anew", "who sends gathers all calls of a round anew for each that is over",
+		"orchestrator/sinks.go", "machine.RoundCount(r.machine, of)-1, over)", "machine.RoundCount(r.machine, of)-1, nil)", "./orchestrator", "GatesOfARoundCost",
+	},
+	{
+		"sink-through-again", "who sends goes through all that the calls of a round came to each time",
+		"orchestrator/agents/sent.go", "		c := cameIn(l, n)\n", "		c := cameIn(l, n)\n		c.sending = sending{}\n", "./orchestrator/agents", "WhoSendsLooks",
+	},
+	{
+		"sink-skips-unsent", "what a sink did not answer is taken for sent by whoever comes next",
+		"orchestrator/agents/sent.go", "	return s.unsent\n", "	now := s.unsent\n	s.unsent = nil\n	return now\n", "./orchestrator/agents", "WhoSendsLooks",
+	},
+	{
+		"sink-deaf", "of a round of many calls an object goes to sinks when the run is over, if its call was over behind others",
+		"orchestrator/agentlook.go", "	x := &looked{scope: of, sends: toSinks(r, of)}\n	for _, c := range over", "	x := &looked{scope: of}\n	for _, c := range over", "./orchestrator", "ObjectsOfManyCalls",
 	},
 	{
 		"sink-need", "an orchestrator that sends nothing goes on with a run whose objects go to sinks",
@@ -881,7 +897,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"object-condition-beginning", "whether an object goes to sinks is decided by the facts of the beginning of its round",
-		"orchestrator/agents/sent.go", "agent.AddSending(f, ", "agent.AddSending(f.Clone(), ", "./orchestrator", "SimulatedAgents",
+		"orchestrator/agents/sent.go", "agent.AddSending(s.facts, ", "agent.AddSending(s.facts.Clone(), ", "./orchestrator", "SimulatedAgents",
 	},
 	{
 		"object-condition-itself", "a condition about an object has it on the blackboard already",
