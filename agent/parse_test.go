@@ -71,6 +71,19 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, AdvanceAll, define(t, `"planner": {"tool": "model", "mode": "calls"}, "advance": "all"`).Advance)
 	require.Equal(t, &Respond{DefaultExtraInstruction}, define(t, `"respond": true`).Respond)
 	require.Nil(t, define(t, `"respond": false`).Respond)
+
+	// What a planner is told where nobody says more is the text of the seed that agents come from, with the description.
+	told := func(of string) string {
+		d, report := Parse([]byte(of), nil)
+		require.Empty(t, report.Problems)
+		instructions, extra := d.Told(json.RawMessage(`{"topic": "tides"}`))
+		require.Empty(t, extra)
+		return instructions
+	}
+	require.Equal(t, "You are an intelligent agent that can use tools to help you complete tasks. "+
+		"Use the provided tools to perform the following task: Orchestrates math operations",
+		told(`{"name": "math", "description": "Orchestrates math operations", "agent": {"planner": {"tool": "model"}, "tools": ["add"]}}`))
+	require.Equal(t, "Find tides.", told(`{"name": "math", "description": "Finds.", "agent": {"planner": {"tool": "model"}, "instructions": "Find ${input.topic}.", "tools": ["add"]}}`))
 }
 
 // TestEveryField reads a definition that uses each field.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
@@ -87,4 +89,20 @@ func TestWhatBeginsEarlyHasRoomForSoManyCalls(t *testing.T) {
 		}
 	}
 	require.JSONEq(t, `"done"`, result(t, s.wait(r), "a"))
+}
+
+// TestWhatAnAgentAnswersItselfIsNoTool: what its entries process and blackboard open is there in its loop alone. A plan that
+// calls such a thing is refused with what it lacks; nothing is run.
+func TestWhatAnAgentAnswersItselfIsNoTool(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for name, code := range map[string]fault.Code{
+		"process_status": fault.UnknownTool, "process_budget": fault.UnknownTool, "blackboard_list": fault.UnknownTool, "progress": fault.UnknownTool,
+		"communicate": fault.UnknownTool, "search_tools": fault.UnknownTool, "execute_tool_plan": fault.RecursivePlan,
+	} {
+		o := s.run(`{"steps":[{"id":"a","tool":"`+name+`"}]}`, "no-"+name)
+		require.Equal(t, outcome.Rejected, o.Status, name)
+		require.Len(t, o.Problems, 1, "%s", o.JSON())
+		require.Equal(t, code, o.Problems[0].Code, "%s", o.JSON())
+	}
 }
