@@ -257,6 +257,10 @@ func (p *parser) respond(v value) {
 	if v.kind() == jsontape.True {
 		return
 	}
+	if v.kind() != jsontape.Object {
+		p.wrong(v, "true or an object", `write "respond": true, or {"extra_instruction": "…"}`)
+		return
+	}
 	m := p.object(v, "respond", respondFields...)
 	if s := p.text(m["extra_instruction"]); s != "" {
 		p.def.Respond.ExtraInstruction = s

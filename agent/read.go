@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/dialect"
@@ -177,7 +179,39 @@ func (r *reading) derived() {
 	step.add("value", r.a.Output)
 	doc.add("steps", arrayOf(append([]json.RawMessage{step.json()}, r.rounds(r.members)...)))
 	doc.add("output", []byte(`"$ref:output"`))
+	told := len(r.Problems)
 	r.parse(doc.json(), 1, func(path string) string { return renamed(path, "/steps/0/value", "/output") })
+	r.mendHints(told)
+}
+
+// mendHints says, of problems behind a number of them, what an output that stands alone may refer to: the steps of its fragment
+// are none that a planner knows.
+func (r *reading) mendHints(told int) {
+	for k := told; k < len(r.Problems); k++ {
+		if r.Problems[k].Code == fault.UnknownRef {
+			r.Problems[k].Hint = r.referable()
+		}
+	}
+}
+
+// mostReferable is how many steps of earlier rounds a hint names.
+const mostReferable = 8
+
+// referable says what an output that stands alone may refer to: steps of earlier rounds, the last ones first.
+func (r *reading) referable() string {
+	var refs []string
+	for n := len(r.earlier) - 1; n >= 0 && len(refs) <= mostReferable; n-- {
+		for _, id := range r.earlier[n] {
+			refs = append(refs, fmt.Sprintf("$ref:r%d.%s", n, id))
+		}
+	}
+	switch {
+	case len(refs) == 0:
+		return "nothing has run that it could refer to: write the value itself, or steps beside it; a text that begins with a dollar has two"
+	case len(refs) > mostReferable:
+		refs = append(refs[:mostReferable:mostReferable], "…")
+	}
+	return "an output without steps may refer to those of earlier rounds: " + strings.Join(refs, ", ")
 }
 
 // steps reads a plan.

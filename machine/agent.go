@@ -561,7 +561,7 @@ func (a *rounds) unresponded(r *Run, i int, at time.Time, out *Effects) {
 		r.endWith(i, e.result, at, out)
 	default:
 		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner's last answer can't be used").
-			WithHint("details.problems says why; it is to be an output, or text")), at, out)
+			WithHint("it is to be an output, or text; details.problems says why it is none: %s", shows(r, i))), at, out)
 	}
 }
 
@@ -590,14 +590,17 @@ func (a *rounds) further(r *Run, i int, at time.Time, out *Effects) {
 		r.end(i, cancelled, at, out)
 	case invalid == mostInvalid:
 		r.fail(i, a.ended(r, fault.New(fault.PlannerInvalid, "the planner answered %d times in a row with what can't be used", invalid).
-			WithHint("details.problems has those of the last answer; a planner reads them in its next request")), at, out)
+			WithHint("a planner reads in its next request what was wrong; details.problems has it of the last answer: %s", shows(r, i))), at, out)
 	case n == r.stepOf(i).Agent().MaxRounds:
 		a.end(r, i, nil, a.ended(r, fault.New(fault.RoundsExhausted, "the agent came to no output in %d rounds", n).
-			WithHint("raise its max_rounds, or ask for less at a time; details.last has what the last round came to")), at, out)
+			WithHint("raise its max_rounds, or ask for less at a time; details.last has what the last round came to: %s", shows(r, i))), at, out)
 	default:
 		a.goOn(r, i, at, out)
 	}
 }
+
+// shows is the command that shows the details of a call's error, which an outcome is without.
+func shows(r *Run, i int) string { return "stepjet get RUN --step " + r.Token(r.calls[i].Call) }
 
 // ended adds to the error of a loop how many rounds there were, and the results of the last one, or why its answer could
 // not be used.

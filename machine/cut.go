@@ -27,14 +27,14 @@ func (a *rounds) whyCut(sc *scope) *fault.Error {
 }
 
 // cutCall is why a call is cancelled of a round that was cut short, and whether it may have happened: its planner decides whether
-// it is made again.
+// it is made again. Of what was sent nobody knows by the ledger whether a worker got it: it may have waited for one.
 func cutCall(r *Run, i int, why fault.Error) *fault.Error {
 	switch s := &r.calls[i]; {
 	case r.stepOf(i).Tool == "" || r.stepOf(i).Plan != nil || asksPlanner(r.scopeOf(i)):
 	case s.state.out(), s.state == cancelled && s.result != nil:
-		why.Hint = "it had been handed out to a worker, and may have happened all the same: look before it is made again"
+		why.Hint = "it may have been handed out to a worker, and may have happened then: look before it is made again"
 	default:
-		why.Hint = "no worker had been handed it: it has not happened"
+		why.Hint = "it was sent to no worker: it has not happened"
 	}
 	return &why
 }

@@ -423,7 +423,7 @@ func (room *room) fitSaid(r *run, step int, st *outcome.Step) {
 				x.Round = &n
 			}
 			if len(x.Content) > longestSaid {
-				x.Content = nil
+				x.Bytes, x.Content = int64(len(x.Content)), beginning(x.Content)
 			}
 			if room.said -= len(x.ID) + len(x.By) + len(x.Content); room.said < 0 {
 				break
@@ -433,6 +433,19 @@ func (room *room) fitSaid(r *run, step int, st *outcome.Step) {
 		slices.Reverse(of.Said)
 	}
 	eachOf(st, step, list)
+}
+
+// beginning returns the beginning of what was said, of a text; nil for what is none.
+func beginning(content json.RawMessage) json.RawMessage {
+	var said string
+	if json.Unmarshal(content, &said) != nil {
+		return nil
+	}
+	for most := longestSaid; ; most /= 2 { // it is longer in JSON
+		if content, _ = json.Marshal(text.Clip(said, most)); len(content) <= longestSaid { // of a string
+			return content
+		}
+	}
 }
 
 // mostMessages is how many bytes what a run's agents have told people has in its document.

@@ -143,6 +143,8 @@ type Said struct {
 	Interrupt bool `json:"interrupt,omitempty"`
 	// Round is the one whose planner is told of it, from 0; nil as long as none has taken it.
 	Round *int `json:"round,omitempty"`
-	// Content is a text or a list of parts, as it was said; nil where it is too long to stand here.
+	// Content is a text or a list of parts, as it was said. Where it is too long to stand here it is the beginning of the text,
+	// nil for parts, and Bytes is how long the JSON of the whole is: a planner is told that, and no document keeps it.
 	Content json.RawMessage `json:"content,omitempty"`
+	Bytes   int64           `json:"bytes,omitempty"`
 }

@@ -47,7 +47,7 @@ export interface Value { text: string; bytes: number; cut?: boolean }
 export interface Answered { decision: string; by?: string; reason?: string; at: string }
 
 // Said is a word to an agent. round is the one whose planner is told of it, absent as long as none has taken it.
-export interface Said { id: string; by?: string; verified?: boolean; interrupt?: boolean; round?: number; content?: unknown }
+export interface Said { id: string; by?: string; verified?: boolean; interrupt?: boolean; round?: number; content?: unknown; bytes?: number }
 
 // Message is what an agent told people by a call, its step. bytes is how long it is where text is not all of it.
 export interface Message { step: string; round: number; at?: string; text?: string; bytes?: number; reused?: boolean }

@@ -7,7 +7,7 @@ export const failed = (status: string) => status === "failed" || status === "can
 export const over = (status: string) => ["succeeded", "failed", "skipped", "cancelled", "not_taken"].includes(status);
 
 // own names the calls that an agent makes for itself.
-const own: Record<string, string> = { "=plan": "the planner", "=summary": "a summary", "=final": "the planner, for a last answer" };
+const own: Record<string, string> = { "=plan": "the planner", "=summary": "a summary", "=final": "the planner, for a last answer", "=stream": "calls while it writes" };
 
 export class Model {
   readonly n: number;
@@ -47,8 +47,12 @@ export class Model {
     const call = this.within(agent, i)?.[1] ?? "";
     return /^r\d+$/.test(call) && (!this.tool(i) || this.tool(i) === call);
   }
-  // unneeded says that a step is the summary of a round before which nothing was to be cut.
-  private unneeded(i: number) { return this.status(i) === "not_taken" && this.sheet.steps.id[i].endsWith("/=summary"); }
+  // unneeded says that a step is the summary of a round before which nothing was to be cut, or stands for calls that began while
+  // a planner wrote, of which there are none.
+  private unneeded(i: number) {
+    const id = this.sheet.steps.id[i];
+    return (this.status(i) === "not_taken" && id.endsWith("/=summary")) || (id.endsWith("/=stream") && !this.below[i].length);
+  }
   // rounds returns the calls of an agent's rounds, each round's planner first; none for what is no agent.
   rounds(i: number): number[][] {
     const all: number[][] = [];

@@ -34,7 +34,7 @@ function heading(m: Shared, d: Detail, round: number | undefined): Child {
 
 function word(w: Said) {
   return h("blockquote", null, h("p", { class: "by" }, h("b", null, w.by || "somebody"), w.by && !w.verified && h("small", null, " (unverified)"), w.interrupt ? " interrupted:" : " said:"),
-    h("p", { class: "text" }, text(w.content)));
+    h("p", { class: "text" }, text(w.content)), w.bytes && w.content !== undefined && h("p", { class: "faint" }, `Only the beginning of ${size(w.bytes)}: a planner is told all of it, and nothing keeps it.`));
 }
 
 // message leads to its call, whose result is all of it.

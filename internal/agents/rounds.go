@@ -3,7 +3,9 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/plan"
 	"github.com/stepjet/stepjet/subjects"
 )
 
@@ -42,6 +45,18 @@ const guard = "=guard-"
 // ownCall reports whether what Place returned is a call that the agent makes for itself, beside that of its planner.
 func ownCall(what string) bool { return what == summary || strings.HasPrefix(what, guard) }
 
+// begun returns what Place returned without the step in which stands what began while the planner wrote: that is the call
+// under the id behind it. early is false for all else, and call empty for the step itself.
+func begun(what string) (call string, early bool) {
+	if what == plan.StreamStep {
+		return "", true
+	}
+	if rest, in := strings.CutPrefix(what, plan.StreamStep+"/"); in {
+		return rest, true
+	}
+	return what, false
+}
+
 // Earlier reports whether what Place returned is a step that stands for the results of an earlier round.
 func Earlier(what string) bool { return earlier.MatchString(what) }
 
@@ -60,6 +75,8 @@ type Round struct {
 	Steps, Failed int
 	// Refused is the code of why its answer came to nothing; empty where it did not.
 	Refused fault.Code
+
+	calls map[string]outcome.StepStatus // by id
 }
 
 // RoundsOf reads the rounds of an agent's step from a run's document. blob returns a result that lies elsewhere; what it
@@ -76,7 +93,7 @@ func RoundsOf(doc *outcome.Run, agent string, blob func(*outcome.Handle) (json.R
 				continue
 			}
 			if n == len(rounds) {
-				rounds = append(rounds, Round{Number: n})
+				rounds = append(rounds, Round{Number: n, calls: map[string]outcome.StepStatus{}})
 			}
 			rounds[n].add(s, what, blob)
 		}
@@ -85,6 +102,9 @@ func RoundsOf(doc *outcome.Run, agent string, blob func(*outcome.Handle) (json.R
 				rounds[x.Round].Refused = x.Problems[0].Code
 			}
 		}
+	}
+	for n := range rounds {
+		rounds[n].count()
 	}
 	return rounds
 }
@@ -97,12 +117,25 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 		r.uses(used(s, blob))
 	case ownCall(what):
 		r.uses(used(s, blob))
+	case what == plan.StreamStep: // it calls nothing; what stands in it comes again once the answer is whole
+		for k := range s.Steps {
+			if id := strings.TrimPrefix(s.Steps[k].ID, s.ID+"/"); called(&s.Steps[k]) {
+				r.calls[id] = s.Steps[k].Status
+			}
+		}
 	case !Earlier(what) && called(s):
-		r.Steps++
-		if s.Status.Unsuccessful() {
+		r.calls[what] = s.Status
+	}
+}
+
+// count counts the calls.
+func (r *Round) count() {
+	for _, status := range r.calls {
+		if r.Steps++; status.Unsuccessful() {
 			r.Failed++
 		}
 	}
+	r.calls = nil
 }
 
 // called reports whether a step of a round is a call: no value, and nothing that the round left to the planner's next answer.
@@ -158,6 +191,30 @@ func LastProblems(doc *outcome.Run, agent string) (lines []string) {
 				line += " (" + p.Hint + ")"
 			}
 			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// MostTold is how many problems of an answer, and results of a round, are told of an agent whose loop came to no output.
+const MostTold = 8
+
+// LastResults says, a line each, what the steps of the last round came to of an agent's step whose loop ended without an output,
+// as far as its error tells; none for any other.
+func LastResults(doc *outcome.Run, agent string) (lines []string) {
+	for i := range doc.Steps {
+		s := &doc.Steps[i]
+		if s.ID != agent || s.Error == nil {
+			continue
+		}
+		var came struct {
+			Last map[string]json.RawMessage `json:"last"`
+		}
+		if json.Unmarshal(s.Error.Details, &came) != nil {
+			continue // of an error of another kind
+		}
+		for _, id := range slices.Sorted(maps.Keys(came.Last)) {
+			lines = append(lines, id+": "+text.Clip(string(came.Last[id]), mostShown))
 		}
 	}
 	return lines
@@ -289,10 +346,16 @@ func Said(doc *outcome.Run, agent string) (lines []string) {
 			if w.Interrupt {
 				said = "interrupted"
 			}
-			if content == "" {
+			content = text.Clip(content, mostShown)
+			switch {
+			case w.Bytes > 0 && content == "":
+				content = fmt.Sprintf("(%d bytes, too long to be kept here)", w.Bytes)
+			case w.Bytes > 0:
+				content += fmt.Sprintf(" (the beginning of %d bytes)", w.Bytes)
+			case content == "": // of an orchestrator that says no more
 				content = "(too long to be shown)"
 			}
-			lines = append(lines, fmt.Sprintf("%s %s, %s: %s", by, said, told, text.Clip(content, mostShown)))
+			lines = append(lines, fmt.Sprintf("%s %s, %s: %s", by, said, told, content))
 		}
 	}
 	return lines
@@ -301,10 +364,17 @@ func Said(doc *outcome.Run, agent string) (lines []string) {
 // mostShown is how much of a word is shown in a line, in bytes.
 const mostShown = 160
 
-// Unneeded reports whether a step is the summary of a round before which nothing was to be cut: most agents that may have
-// summaries made have one in each round.
+// Unneeded reports whether a step is the summary of a round before which nothing was to be cut, or what began while a planner
+// wrote, of which there is nothing: agents that may have such have one in each round.
 func Unneeded(s *outcome.Step) bool {
-	return s.Status == outcome.StepNotTaken && s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), summary[1:])
+	scope := subjects.ScopeOf(s.ID)
+	return s.Status == outcome.StepNotTaken && s.ID == subjects.OwnCall(scope, summary[1:]) || streamed(s) && len(s.Steps) == 0
+}
+
+// streamed reports whether a step is that in which stands what began while a planner wrote.
+func streamed(s *outcome.Step) bool {
+	scope := subjects.ScopeOf(s.ID)
+	return subjects.IsIteration(scope) && s.ID == subjects.InScope(scope, plan.StreamStep)
 }
 
 // Standing says where an agent stands that is not over: in which round, and whether its planner is asked or its calls run.
@@ -312,7 +382,7 @@ func Standing(s *outcome.Step) string {
 	round, calls, over, thinks := -1, 0, 0, false
 	for k := range s.Steps {
 		n, what, ok := Place(s.ID, s.Steps[k].ID)
-		if !ok || n < round || Earlier(what) || ownCall(what) {
+		if !ok || n < round || Earlier(what) || ownCall(what) || what == plan.StreamStep {
 			continue
 		}
 		if n > round {
@@ -351,6 +421,8 @@ func OwnWords(s *outcome.Step) (words string, ok bool) {
 		return s.Tool + ", the planner", true
 	case last == summary:
 		return s.Tool + ", a summary of the oldest rounds", true
+	case last == plan.StreamStep:
+		return "calls while it writes", true
 	case s.Tool == last && Earlier(last):
 		return "results of round " + last[1:], true
 	}
@@ -370,7 +442,16 @@ func Answered(raw json.RawMessage) string {
 		return ""
 	}
 	var parts []string
-	if n := len(a.Steps) + len(a.Calls) + len(a.Commands); n > 0 {
+	values := 0
+	for _, raw := range a.Steps {
+		var step struct {
+			Value json.RawMessage `json:"value"`
+		}
+		if json.Unmarshal(raw, &step) == nil && step.Value != nil {
+			values++
+		}
+	}
+	if n := len(a.Steps) - values + len(a.Calls) + len(a.Commands); n > 0 {
 		parts = append(parts, text.Count(n, "call"))
 	}
 	if a.Output != nil && string(a.Output) != "null" {
@@ -387,17 +468,28 @@ func Answered(raw json.RawMessage) string {
 }
 
 // Told names the steps of an agent's run for people.
-type Told struct{ last string }
+type Told struct {
+	last  string
+	early map[string]bool // calls whose end was told while the planner wrote, by the tokens that they have once its answer is whole
+}
 
-// Name returns the name of a step, and, for the first that is told of a round, the round's. known is false for what is
-// not worth a line.
-func (t *Told) Name(agent, step string) (heading, name string, known bool) {
+// Name returns the name of a step that came to a status, and, for the first that is told of a round, the round's. known is
+// false for what is not worth a line, as what was told already while the planner wrote.
+func (t *Told) Name(agent, step string, status outcome.StepStatus) (heading, name string, known bool) {
 	round, what, in := Place(agent, step)
-	switch {
-	case !in:
+	if !in {
 		return "", step, true
-	case Earlier(what):
+	}
+	what, early := begun(what)
+	token := fmt.Sprintf("%d/%s", round, what)
+	switch {
+	case early && what == "", Earlier(what), !early && t.early[token]:
 		return "", "", false
+	case early && (status == outcome.StepSucceeded || status == outcome.StepFailed): // else another answer may have it as anything
+		if t.early == nil {
+			t.early = map[string]bool{}
+		}
+		t.early[token] = true
 	case what == "":
 		what = "the planner"
 	case what == summary:

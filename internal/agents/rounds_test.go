@@ -100,13 +100,44 @@ func TestTold(t *testing.T) {
 	}{
 		{"a/=0/=plan", "round 0", "the planner", true}, {"a/=0/x", "", "x", true}, {"a/=1/r0", "", "", false},
 		{"a/=1/y", "round 1", "y", true}, {"a/=1/r0x", "", "r0x", true}, {"a", "", "a", true},
+		{"a/=2/=stream/x", "round 2", "x", true}, {"a/=2/=stream/x", "", "x", true}, {"a/=2/=plan", "", "the planner", true}, {"a/=2/x", "", "", false},
+		{"a/=2/y", "", "y", true}, {"a/=2/=stream", "", "", false}, {"a/=3/x", "round 3", "x", true},
 	} {
-		heading, name, known := told.Name("a", x.step)
+		heading, name, known := told.Name("a", x.step, outcome.StepSucceeded)
 		require.Equal(t, x, struct {
 			step, heading, name string
 			known               bool
 		}{x.step, heading, name, known})
 	}
+	_, _, known := told.Name("a", "a/=3/=stream/z", outcome.StepSkipped)
+	require.True(t, known)
+	_, name, known := told.Name("a", "a/=3/z", outcome.StepSucceeded)
+	require.True(t, known, "another attempt has begun it")
+	require.Equal(t, "z", name)
+}
+
+// What began while a planner wrote counts once, before its answer is whole and behind that; the step that it stands in is no
+// call, and where nothing began it is not shown.
+func TestWhatBeganWhileAPlannerWroteCountsOnce(t *testing.T) {
+	t.Parallel()
+	early := []outcome.Step{{ID: "a/=0/=stream/x", Tool: "t", Status: outcome.StepSucceeded}, {ID: "a/=0/=stream/y", Tool: "t", Status: outcome.StepFailed},
+		{ID: "a/=0/=stream/gone", Tool: "t", Status: outcome.StepCancelled, Discarded: true}}
+	steps := []outcome.Step{{ID: "a/=0/=plan", Status: outcome.StepRunning}, {ID: "a/=0/=stream", Status: outcome.StepRunning, Steps: early}}
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: steps}}}
+	rounds := RoundsOf(doc, "a", noBlob)
+	require.Equal(t, []int{2, 1}, []int{rounds[0].Steps, rounds[0].Failed})
+	require.Equal(t, "the planner, round 0", Standing(&doc.Steps[0]))
+	require.False(t, Unneeded(&steps[1]))
+	require.True(t, Unneeded(&outcome.Step{ID: "a/=0/=stream", Status: outcome.StepSucceeded}))
+	steps[0].Status = outcome.StepSucceeded
+	doc.Steps[0].Steps = append(steps, outcome.Step{ID: "a/=0/x", Tool: "t", Status: outcome.StepSucceeded}, outcome.Step{ID: "a/=0/y", Tool: "t", Status: outcome.StepFailed},
+		outcome.Step{ID: "a/=0/z", Tool: "t", Status: outcome.StepRunning})
+	rounds = RoundsOf(doc, "a", noBlob)
+	require.Equal(t, []int{3, 1}, []int{rounds[0].Steps, rounds[0].Failed})
+	require.Equal(t, "3 calls of round 0, 2 over", Standing(&doc.Steps[0]))
+	words, own := OwnWords(&steps[1])
+	require.True(t, own)
+	require.Equal(t, "calls while it writes", words)
 }
 
 // TestWhatWasRefused is told with the round, the place and the first reason, and stands in the table of rounds.
@@ -132,9 +163,11 @@ func TestWhatWasSaid(t *testing.T) {
 	two := 2
 	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b", Said: []outcome.Said{{ID: "x"}}}, {ID: "a", Said: []outcome.Said{
 		{ID: "m1", By: "ann", Verified: true, Round: &two, Content: json.RawMessage(`"With my dog."`)}, {ID: "m2", By: "ben", Interrupt: true, Content: json.RawMessage(`"Stop."`)}, {ID: "m3"},
+		{ID: "m4", Bytes: 3000, Content: json.RawMessage(`"By the"`)}, {ID: "m5", Bytes: 4000},
 	}}}}
 	require.Equal(t, []string{
 		`ann said, told in round 2: "With my dog."`, `ben (unverified) interrupted, no round has taken it: "Stop."`, "somebody said, no round has taken it: (too long to be shown)",
+		`somebody said, no round has taken it: "By the" (the beginning of 3000 bytes)`, "somebody said, no round has taken it: (4000 bytes, too long to be kept here)",
 	}, Said(doc, "a"))
 	require.Empty(t, Said(doc, "c"))
 

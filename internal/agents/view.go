@@ -44,6 +44,7 @@ type viewStep struct {
 	writes   bool   // says is the latter
 	over     int    // steps within it that are over
 	holds    bool   // it has steps within it
+	early    bool   // it began while the planner wrote, and is not heard of otherwise
 	told     string // the last that it has told people
 }
 
@@ -88,12 +89,35 @@ func (v *View) at(step string) (s *viewStep, inside bool) {
 	if what == "" {
 		return &r.planner, false
 	}
+	what, early := begun(what)
+	if what == "" { // it does nothing itself
+		return nil, false
+	}
 	outermost, _, inner := strings.Cut(what, "/")
 	id, _, item := subjects.SplitItem(outermost)
 	if id == "" { // a call that the agent makes for itself
 		id, item = outermost, false
 	}
-	return r.step(id), inner || item
+	s = r.step(id)
+	if early && s.status != "" && !s.early {
+		return nil, false // its answer has it
+	}
+	return s.stands(early), inner || item
+}
+
+// stands takes that a call is heard of as one that began while the planner wrote, or as one of its answer. What was dropped
+// of an attempt that came to none may be anything in the next.
+func (s *viewStep) stands(early bool) *viewStep {
+	dropped := s.status == outcome.StepCancelled || s.status == outcome.StepSkipped
+	switch {
+	case s.status == "":
+		s.early = early
+	case s.early && dropped:
+		*s = viewStep{id: s.id, early: early}
+	case !early:
+		s.early = false
+	}
+	return s
 }
 
 // Apply takes an event that came at now. stale says that the run's document tells more by now.
@@ -201,8 +225,7 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 			continue
 		}
 		order, counted := map[*viewRound]int{}, RoundsOf(doc, v.agent, blob)
-		for k := range doc.Steps[i].Steps {
-			x := &doc.Steps[i].Steps[k]
+		for _, x := range unfolded(doc.Steps[i].Steps) {
 			n, what, ok := Place(v.agent, x.ID)
 			s, inside := v.at(x.ID)
 			if !ok || s == nil || inside {
@@ -221,8 +244,10 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 				r.read = x.Status.Terminal()
 				continue
 			}
-			r.put(s, order[r])
-			order[r]++
+			if !s.early {
+				r.put(s, order[r])
+				order[r]++
+			}
 		}
 		for _, x := range doc.Steps[i].Refused {
 			if r := v.round(x.Round); r != nil {
@@ -234,6 +259,16 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 		v.tell(x.Message)
 	}
 	return v.ended.IsZero() && slices.ContainsFunc(v.rounds, (*viewRound).forms)
+}
+
+// unfolded returns the steps of rounds, with what began while a planner wrote in the place of the step that it stands in.
+func unfolded(steps []outcome.Step) (all []*outcome.Step) {
+	for i := range steps {
+		if all = append(all, &steps[i]); streamed(&steps[i]) {
+			all = append(all[:len(all)-1], unfolded(steps[i].Steps)...)
+		}
+	}
+	return all
 }
 
 // forms reports whether the document tells more in a moment: of what the planner answered, or of the calls that its answer

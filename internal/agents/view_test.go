@@ -88,6 +88,40 @@ func TestViewOfWriting(t *testing.T) {
 	require.Equal(t, "  round 0  s planner  attempt 2", v.Lines(plainLook(), 24, noon)[1])
 }
 
+// What begins while a planner writes is drawn as the calls that it becomes, also where the document alone tells of it; what was
+// dropped of an attempt may be anything in the answer of the next.
+func TestViewOfWhatBeganWhileAPlannerWrote(t *testing.T) {
+	t.Parallel()
+	plain := plainLook()
+	v := NewView("r", "a", noon)
+	v.Apply(told("a/=0/=plan", "model", outcome.StepRunning), noon)
+	v.Apply(told("a/=0/=stream", "", outcome.StepRunning), noon)
+	x := told("a/=0/=stream/x", "add", outcome.StepSucceeded)
+	x.MS = 7
+	v.Apply(x, noon)
+	v.Apply(told("a/=0/=stream/y", "add", outcome.StepRunning), noon)
+	v.Apply(told("a/=0/=stream/z", "add", outcome.StepSkipped), noon)
+	drawn := func() string { return strings.Join(v.Lines(plain, 24, noon), "\n") }
+	require.Contains(t, drawn(), "2 of 3 calls over")
+	require.NotContains(t, drawn(), "=stream")
+	early := []outcome.Step{{ID: "a/=0/=stream/x", Tool: "add", Status: outcome.StepSucceeded}, {ID: "a/=0/=stream/y", Tool: "add", Status: outcome.StepSucceeded},
+		{ID: "a/=0/=stream/z", Tool: "add", Status: outcome.StepSkipped}, {ID: "a/=0/=stream/w", Tool: "add", Status: outcome.StepRunning}}
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepRunning},
+		{ID: "a/=0/=stream", Status: outcome.StepRunning, Steps: early}}}}}
+	v.Merge(doc, noBlob, noon)
+	require.Contains(t, drawn(), "3 of 4 calls over")
+	v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon)
+	v.Apply(told("a/=0/x", "add", outcome.StepSucceeded), noon)
+	v.Apply(told("a/=0/z", "multiply", outcome.StepRunning), noon)
+	doc.Steps[0].Steps = append(doc.Steps[0].Steps, outcome.Step{ID: "a/=0/z", Tool: "multiply", Status: outcome.StepRunning}, outcome.Step{ID: "a/=0/x", Tool: "add", Status: outcome.StepSucceeded})
+	v.Merge(doc, noBlob, noon)
+	v.Merge(doc, noBlob, noon)
+	lines := v.Lines(plain, 24, noon)
+	require.Contains(t, lines[2], "z  multiply  running", "in the order of the answer")
+	require.Equal(t, "    s  x  add  7ms", lines[3], "it took what it took")
+	require.Len(t, lines, 6)
+}
+
 // However many rounds and calls there are, no more lines are drawn than there is room for, and the last round is seen.
 func TestViewOfManyRounds(t *testing.T) {
 	t.Parallel()

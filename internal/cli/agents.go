@@ -119,9 +119,6 @@ func (v *roundView) lines(st style, _, rows int, now time.Time) []string {
 	return v.Lines(look, rows, now)
 }
 
-// mostRefused is how many problems of an answer are told once its run is over.
-const mostRefused = 8
-
 // roundsOver returns what tells, once an agent's run is over, what its rounds came to.
 func (a *app) roundsOver(s *session, run string) func(context.Context) {
 	if a.flags.quiet {
@@ -142,15 +139,21 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 		a.texts(a.stderr)(agents.Table(all))
 		a.say("%s", agents.Summary(all))
 		a.sayMessages(doc)
-		if why := agents.LastProblems(doc, agents.Step); len(why) > 0 {
-			a.say("%s", a.errStyle.bold("what was wrong with the last answer"))
-			for _, line := range why[:min(len(why), mostRefused)] {
-				a.say("  %s", oneLine(line))
-			}
-			if more := len(why) - mostRefused; more > 0 {
-				a.say("  and %d more: stepjet get %s --step %s", more, quote(run), agents.Step)
-			}
-		}
+		a.sayList("what was wrong with the last answer", agents.LastProblems(doc, agents.Step), run)
+		a.sayList("what the last round came to", agents.LastResults(doc, agents.Step), run)
+	}
+}
+
+// sayList says lines about the end of an agent below a heading, where there are any: as many as are read.
+func (a *app) sayList(heading string, all []string, run string) {
+	if len(all) > 0 {
+		a.say("%s", a.errStyle.bold(heading))
+	}
+	for _, line := range all[:min(len(all), agents.MostTold)] {
+		a.say("  %s", oneLine(line))
+	}
+	if more := len(all) - agents.MostTold; more > 0 {
+		a.say("  and %d more: stepjet get %s --step %s", more, quote(run), agents.Step)
 	}
 }
 
@@ -189,7 +192,7 @@ func (l *roundLines) event(e client.Event) {
 	if !e.Status.Terminal() && e.RetryAt.IsZero() {
 		return
 	}
-	heading, name, known := l.told.Name(agents.Step, e.Step)
+	heading, name, known := l.told.Name(agents.Step, e.Step, e.Status)
 	if !known {
 		return
 	}

@@ -222,6 +222,29 @@ func TestWhatWasWrongWithAnAnswer(t *testing.T) {
 	require.Regexp(t, `the answer of round 0 was refused: /steps/0/tool: unknown_tool: .*\(and 1 more\)`, stdout)
 }
 
+// What the last round of an agent without an output came to is said where its hint leads: when it has run, and by "get".
+func TestWhatTheLastRoundCameTo(t *testing.T) {
+	t.Parallel()
+	data := folder(t)
+	_, url := developing(t, data)
+	again := `{"steps":[{"id":"x","tool":"add","arguments":{"a":%s,"b":1}},{"id":"y","tool":"add","arguments":{"a":"$ref:x.result","b":1}}]}`
+	planning(t, url, holding{answers: []string{again, again}})
+	_, stderr, code := execute(t, data, `{"name":"endless","description":"Goes on.","inputSchema":{"type":"object"},
+		"agent":{"planner":{"tool":"planner","mode":"plan"},"instructions":"Go on.","tools":["add"],"max_rounds":2}}`, "agents", "apply", "-")
+	require.Zero(t, code, stderr)
+	stdout, stderr, code := execute(t, data, "", "agents", "run", "endless", "--run", "r", "--input", `{"by": 1}`)
+	require.Equal(t, 1, code, stderr)
+	require.Contains(t, stdout, "rounds_exhausted")
+	require.Contains(t, stdout, "details.last has what the last round came to: stepjet get RUN --step agent")
+	require.Contains(t, stderr, "what the last round came to\n  x: {\"result\":2}\n  y: {\"result\":3}\n")
+	stdout, stderr, code = execute(t, data, "", "get", "r")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, "the last round came to: x: {\"result\":2}\n")
+	stdout, stderr, code = execute(t, data, "", "get", "r", "--step", "agent")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"last": {`)
+}
+
 // What is no agent is not run as one; files that can't be used are told of at once, and so is one that says nothing.
 func TestWhatIsNoAgent(t *testing.T) {
 	t.Parallel()
@@ -263,9 +286,18 @@ func TestSayingSomethingToAnAgent(t *testing.T) {
 	_, stderr, code = execute(t, data, "", "agents", "say", "r", "Hello?")
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stderr, "has no agent at")
+	long := "By the way, " + strings.Repeat("so on and ", 300)
+	_, stderr, code = execute(t, data, "", "agents", "say", "r", long, "--step", "a", "--id", "m2")
+	require.Zero(t, code, stderr)
 	close(hold.goesOn)
 	_, stderr, code = execute(t, data, "", "get", "r", "--wait", "1m")
 	require.Zero(t, code, stderr)
+	stdout, stderr, code = execute(t, data, "", "get", "r")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `somebody .*, told in round 2: "By the way, so on .*… \(the beginning of 3014 bytes\)`, stdout)
+	stdout, stderr, code = execute(t, data, "", "get", "r", "-o", "json")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `"id":"m2",.*"content":"By the way, [^"]*","bytes":3014}`, stdout)
 	_, stderr, code = execute(t, data, "", "agents", "say", "r", "Thanks.", "--step", "a")
 	require.Equal(t, 1, code, stderr)
 	require.Contains(t, stderr, "had finished already")

@@ -160,6 +160,17 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 		for _, why := range agents.Refusals(doc, step) {
 			line("", "%s", oneLine(why))
 		}
+		for _, x := range []struct {
+			what string
+			all  []string
+		}{{"wrong with the last answer", agents.LastProblems(doc, step)}, {"the last round came to", agents.LastResults(doc, step)}} {
+			for _, one := range x.all[:min(len(x.all), agents.MostTold)] {
+				line("", "%s: %s", x.what, oneLine(one))
+			}
+			if more := len(x.all) - agents.MostTold; more > 0 {
+				line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(step))
+			}
+		}
 		for _, said := range agents.Said(doc, step) {
 			line("", "%s", oneLine(said))
 		}
