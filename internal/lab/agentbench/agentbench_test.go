@@ -122,6 +122,18 @@ func TestAHerdSurvivesTheDeathOfAllThatRunsIt(t *testing.T) {
 	require.Equal(t, 20, f.(*Calls).Kills["all at once"])
 }
 
+// Orchestrators take turns with agents, each killed once the next is there: here all of this version, which takes part in the
+// same way as another does.
+func TestOrchestratorsTakeTurns(t *testing.T) {
+	t.Parallel()
+	f, err := upgrades(testContext(t), testEnv(t), 0.1, bench.Stamp{}, "")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, f.(*Calls).Agents, 24)
+	require.Equal(t, 3, f.(*Calls).Kills["the older version"])
+	require.Equal(t, 2, f.(*Calls).Kills["this version"])
+	require.Zero(t, f.(*Calls).Again, "no worker died")
+}
+
 func TestAgentsGoOnAfterAnOwnersDeath(t *testing.T) {
 	t.Parallel()
 	f, err := measureOwners(testContext(t), testEnv(t), 0.03, bench.Stamp{})

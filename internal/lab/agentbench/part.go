@@ -32,6 +32,7 @@ func Parts() []Part {
 		{"kills", "1,000 kills -9 of orchestrators and workers, before and after everything that they do for a round", measureKills},
 		{"herd", "1,000 agents at once, and kills -9 of all that runs them", measureHerd},
 		{"owners", "how long agents stand still when one of three orchestrators is killed", measureOwners},
+		{"upgrades", "orchestrators of an older version and of this one, in turns; builds the older one from git", measureUpgrades},
 		{"words", "10,000 words that are said while agents end", measureWords},
 	}
 }

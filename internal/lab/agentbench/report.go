@@ -23,14 +23,16 @@ type kept struct {
 	kills   *Calls
 	herd    *Calls
 	owners  *Calls
-	words   *Words
+	// upgrades are of two versions.
+	upgrades *Calls
+	words    *Words
 }
 
 // WriteReport puts the figures that are kept in a folder between their marks in a document.
 func WriteReport(folder, path string) error {
 	var k kept
 	err := errors.Join(read(folder, "rounds", &k.rounds), read(folder, "waiting", &k.waiting), read(folder, "kills", &k.kills),
-		read(folder, "herd", &k.herd), read(folder, "owners", &k.owners), read(folder, "words", &k.words))
+		read(folder, "herd", &k.herd), read(folder, "owners", &k.owners), read(folder, "upgrades", &k.upgrades), read(folder, "words", &k.words))
 	if err != nil {
 		return err
 	}
@@ -128,7 +130,8 @@ func (k *kept) ofMany(t *table) {
 	for _, x := range []struct {
 		what  string
 		calls *Calls
-	}{{"kills -9 in every phase", k.kills}, {"1,000 agents at once, all of what runs them killed", k.herd}} {
+	}{{"kills -9 in every phase", k.kills}, {"1,000 agents at once, all of what runs them killed", k.herd},
+		{"orchestrators of " + olderCommit + " and of this version in turns, each killed once the other is there", k.upgrades}} {
 		if c := x.calls; c != nil {
 			t.line(fmt.Sprintf("%s: %d kills, %d agents, %d recorded calls of planners", x.what, c.All, c.Agents, c.Planner), "0 made again whose record stood",
 				fmt.Sprintf("%d; %d that were in flight", c.Repeated, c.Again), c.Repeated == 0)

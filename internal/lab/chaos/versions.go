@@ -78,6 +78,16 @@ func buildVersions(ctx context.Context, dir string, names []string) (map[string]
 	return commands, nil
 }
 
+// BuildOrchestrator builds the orchestrator of a commit in a folder, and returns the program.
+func BuildOrchestrator(ctx context.Context, dir, commit string) (program string, err error) {
+	top, err := output(ctx, "", "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, "orchestrator")
+	return program, buildOld(ctx, top, dir, program, past{commit: commit, harness: "./cmd/orchestrator"})
+}
+
 func buildOld(ctx context.Context, top, dir, program string, p past) error {
 	tree := filepath.Join(dir, p.commit)
 	if err := os.MkdirAll(tree, 0o700); err != nil {
