@@ -157,15 +157,6 @@ func notBlank(text string) string {
 	return text
 }
 
-// anthropicCalls returns the call that a block which goes back is, if it is one.
-func anthropicCalls(item json.RawMessage) []Step {
-	var use anthropicUse
-	if json.Unmarshal(item, &use) != nil || use.Type != "tool_use" {
-		return nil
-	}
-	return []Step{{ID: use.ID, Tool: use.Name}}
-}
-
 // anthropicEvent is an event of the stream.
 type anthropicEvent struct {
 	Type    string `json:"type"`

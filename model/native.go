@@ -90,21 +90,6 @@ func (r Round) called(rec Record, given *State) (Step, bool) {
 	return Step{}, false
 }
 
-// calls are the native calls in what is given back.
-func (s *State) calls() (all []Step) {
-	if s == nil {
-		return nil
-	}
-	of := openAICalls
-	if s.Provider == Anthropic {
-		of = anthropicCalls
-	}
-	for _, item := range s.Items {
-		all = append(all, of(item)...)
-	}
-	return all
-}
-
 // equal reports whether two values are the same, however their members are ordered.
 func equal(a, b json.RawMessage) bool {
 	x, y := ordered(a), ordered(b)

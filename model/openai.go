@@ -111,16 +111,6 @@ func openAISaid(turn turn) openAIMessage {
 	return msg
 }
 
-// openAICalls returns the calls of a message that goes back.
-func openAICalls(item json.RawMessage) (calls []Step) {
-	var msg openAIMessage
-	_ = json.Unmarshal(item, &msg)
-	for _, c := range msg.ToolCalls {
-		calls = append(calls, Step{ID: c.ID, Tool: c.Function.Name})
-	}
-	return calls
-}
-
 // openAIChunk is an event of the stream.
 type openAIChunk struct {
 	Choices []struct {

@@ -219,12 +219,6 @@ type assembly struct {
 	bytes   int // beside text and arguments
 }
 
-// written is a call as far as it has been written.
-type written struct {
-	id, name  string
-	arguments strings.Builder
-}
-
 func (a *assembly) say(text string) {
 	a.text.WriteString(text)
 	a.told(text)
@@ -288,21 +282,6 @@ func (a *assembly) size() int {
 func (a *assembly) failed(data []byte) *Failure {
 	s := readError(data)
 	return &Failure{Kind: kindOf(0, s), Message: Printable(s.message, "")}
-}
-
-// object returns the arguments of a call as an object, or as a string of what was written.
-func (w *written) object() (args json.RawMessage, repaired, ok bool) {
-	text := w.arguments.String()
-	if strings.TrimSpace(text) == "" {
-		return json.RawMessage("{}"), false, true
-	}
-	if v := json.RawMessage(text); isObject(v) {
-		return compact(v), false, true
-	}
-	if v, ok := jsonmend.Repair(strings.TrimSpace(text)); ok && anObject(v) {
-		return v, true, true
-	}
-	return encode(text), false, false
 }
 
 // sent are the calls as they were written, for a state that goes back verbatim.
