@@ -8,10 +8,10 @@ PLANS  = internal/builtin/testdata/nestful/plans.jsonl
 # nothing to race in them, and their random tests are long. But for those tests that use a pure package from several
 # goroutines at once, as its doc allows: RACED, each in a package of RACED_IN. The time-outs are for a machine that is busy
 # with other things. A test of internal/arch says where a package or a test belongs elsewhere.
-PURE = ./agent ./agent/request ./internal/dialect ./internal/jsonmend ./internal/streamed ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/ui/index ./internal/ui/index/tally ./internal/lab/leaselog
+PURE = ./agent ./agent/request ./internal/dialect ./internal/expression ./internal/jsonmend ./internal/streamed ./fault ./subjects ./wire ./outcome ./tool ./plan ./machine ./internal/lab/reference ./internal/arch ./internal/graph ./internal/dryrun ./catalog ./catalog/search ./mcp/task ./internal/ui/index ./internal/ui/index/tally ./internal/lab/leaselog
 
-RACED    = TestManyMayReadStartsAtOnce|TestSamplesBesideChecks|TestCheckFromManyGoroutines|TestPlansAreAmendedByMany|TestLogNotesAll|TestTheExamplesOfTheGuideRun
-RACED_IN = ./wire ./tool ./plan ./internal/lab/leaselog ./catalog
+RACED    = TestConcurrentEvaluation|TestManyMayReadStartsAtOnce|TestSamplesBesideChecks|TestCheckFromManyGoroutines|TestPlansAreAmendedByMany|TestLogNotesAll|TestTheExamplesOfTheGuideRun
+RACED_IN = ./wire ./tool ./plan ./internal/expression ./internal/lab/leaselog ./catalog
 
 # The others wait more than they work, so four packages go on at a time and four tests of each, whatever the number of cores,
 # and those that take longest are the first: else one of them goes on alone at the end.

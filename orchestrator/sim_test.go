@@ -199,7 +199,7 @@ func TestSeededBugsAreCaught(t *testing.T) {
 			shown[b] = seed
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				if is && !*update {
+				if is {
 					if _, err := simulate(seed, b, false); err != nil {
 						t.Logf("caught by seed %d: %.200v", seed, err)
 						return
@@ -207,7 +207,7 @@ func TestSeededBugsAreCaught(t *testing.T) {
 				}
 				for seed := range int64(most) {
 					if _, err := simulate(seed, b, false); err != nil {
-						t.Logf("caught by seed %d, and by no earlier one; -update notes it: %.200v", seed, err)
+						t.Logf("caught by seed %d now, and by no earlier one; -update notes it: %.200v", seed, err)
 						shown[b] = seed
 						return
 					}
