@@ -108,10 +108,11 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	in, path, since := asWritten(r, d.Call), x.pathOf(r, d.Call), machine.ReadySince(r.machine, d.Call)
 	in.resolver, in.schema = nil, nil
 	a := r.attempt(d.Call, d.Attempt)
-	send := ag.sender(r, (own || summary) && ag.sendsWhole(r, of, d.Call), x)
+	send := ag.sender(r, d, (own || summary) && ag.sendsWhole(r, of, d.Call), x)
 	guard := ag.guardOf(r, x, d.Call, of, round)
 	ag.memory.reserve(x.size+in.most(false)+guard.size(), func(ctx context.Context) {
 		var args, result json.RawMessage
+		var beside func(context.Context)
 		says := ""
 		var err *fault.Error
 		var asked *agents.Loop // with all that there is
@@ -126,10 +127,10 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 				asked = l
 				switch {
 				case own:
-					args, err = send(ctx, l.Ask, round)
+					args, beside, err = send(ctx, l.Ask, round)
 				case summary:
 					none := false
-					args, err = send(ctx, func(round int) (*agents.Asked, *fault.Error) {
+					args, _, err = send(ctx, func(round int) (*agents.Asked, *fault.Error) {
 						asked, err := l.Summarise(round)
 						none = asked == nil && err == nil
 						return asked, err
@@ -170,7 +171,9 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 				ag.decider.fail(a, fault.New(fault.Internal, "nobody answers this call"), r.trace)
 			default:
 				its.arguments.Put(d.Call, args)
-				then()
+				if then(); beside != nil {
+					ag.job(beside)
+				}
 			}
 		})
 	})
@@ -204,33 +207,62 @@ type asks func(round int) (*agents.Asked, *fault.Error)
 // sender returns what makes the request of a planner, and stores the parts that it names before it is sent. Those are made
 // of the records, so whoever makes them finds what others have stored of them. Where something else lies there, it returns
 // nothing: the request is to be made anew, whole.
-func (ag *agentry) sender(r *run, whole bool, x *looked) func(context.Context, asks, int) ([]byte, *fault.Error) {
-	its, bucket := r.agents, r.bucket()
-	return func(ctx context.Context, ask asks, round int) ([]byte, *fault.Error) {
+//
+// A planner whose contract says so is sent a small last part in the request. Then that one is stored beside it, by what is
+// returned, while the first request of a round is under way; and before each other one, since those follow an attempt of a worker
+// that may have looked for it elsewhere.
+func (ag *agentry) sender(r *run, d machine.Dispatch, whole bool, x *looked) (send func(context.Context, asks, int) (args []byte, beside func(context.Context), err *fault.Error)) {
+	carries, keep := r.machine.Contract(d.Step).PartContent, ag.keeper(r, x.name)
+	return func(ctx context.Context, ask asks, round int) (args []byte, beside func(context.Context), err *fault.Error) {
 		asked, err := ask(round)
 		switch {
 		case err != nil || asked == nil:
-			return nil, err
+			return nil, nil, err
 		case whole:
-			return asked.Whole()
+			args, err = asked.Whole()
+			return args, nil, err
 		}
-		same, bad := asked.Keep(func(p request.Part, fresh bool) (bool, error) {
+		var late *agents.Asked
+		if carries {
+			late = asked.Carry()
+		}
+		same, err := keep(ctx, asked)
+		if err == nil && same && late != nil && d.Attempt > 1 {
+			same, err = keep(ctx, late)
+			late = nil
+		}
+		switch {
+		case err != nil || !same:
+			return nil, nil, err
+		case late != nil:
+			beside = func(ctx context.Context) { _, _ = keep(ctx, late) } // what fails, whoever makes the next round's request does
+		}
+		return asked.Request, beside, nil
+	}
+}
+
+// keeper returns what stores parts of an agent's request. Its rounds are past once all of them are stored, and not before: so
+// whoever makes a request has stored, or stores, all parts that it names or leads to.
+func (ag *agentry) keeper(r *run, name string) func(context.Context, *agents.Asked) (same bool, err *fault.Error) {
+	its, bucket, id := r.agents, r.bucket(), r.id
+	return func(ctx context.Context, asked *agents.Asked) (bool, *fault.Error) {
+		same, err := asked.Keep(func(p request.Part, fresh bool) (bool, error) {
 			return ag.values.keep(ctx, bucket, p.Name, p.Bytes, fresh)
 		})
 		switch {
-		case bad != nil: // also when stopping: then nobody looks at it
-			return nil, fault.As(bad)
+		case err != nil: // also when stopping: then nobody looks at it
+			return false, fault.As(err)
 		case !same:
-			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "tenant", r.id.Tenant, "run", r.id.Plain(), "agent", x.name)
-			ag.post(func() { its.whole.Put(x.name, true) })
-			return nil, nil
+			ag.log.Warn("something else lies where a part of an agent's request belongs: its requests are sent whole", "tenant", id.Tenant, "run", id.Plain(), "agent", name)
+			ag.post(func() { its.whole.Put(name, true) })
+			return false, nil
 		}
 		ag.post(func() {
-			if asked.Past.Rounds() > its.past.At(x.name).Rounds() {
-				its.past.Put(x.name, asked.Past)
+			if asked.Past.Rounds() > its.past.At(name).Rounds() {
+				its.past.Put(name, asked.Past)
 			}
 		})
-		return asked.Request, nil
+		return true, nil
 	}
 }
 

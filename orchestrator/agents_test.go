@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
@@ -401,6 +402,47 @@ func common(a, b []byte) (n int) {
 func withoutTimes(request []byte) string { return tookMS.ReplaceAllString(string(request), "") }
 
 var tookMS = regexp.MustCompile(`,"ms":[0-9]+`)
+
+// TestRequestsCarryASmallPart: a planner whose contract says so is sent a small last part in its request, and reads the same as one
+// that looks for it; all parts are stored in the end, once.
+func TestRequestsCarryASmallPart(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var answers []string
+	for n := range 9 {
+		answers = append(answers, fmt.Sprintf(`{"steps":[{"id":"s","tool":"big","arguments":{"Bytes":%d}}]}`, 100+n%2*4_000))
+	}
+	answers = append(answers, `{"output":"done"}`)
+	taken := s.playsAs("takes", &tool.Orchestration{TimeoutMS: patient.TimeoutMS, PartContent: true}, answers...)
+	looked := s.plays("looks", answers...)
+	var names []string
+	for _, planner := range []string{"takes", "looks"} {
+		s.agent("of-"+planner, "", `{"planner":{"tool":"`+planner+`","mode":"plan"},"tools":["big"]}`)
+		o := s.run(`{"steps":[{"id":"a","tool":"of-`+planner+`"}]}`, planner)
+		require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
+	}
+	for n := range answers {
+		carries := strings.Contains(string(taken.sent[n]), `"content":{"before":`)
+		require.Equal(t, n > 0 && n%2 == 1, carries, "round %d: %s", n, taken.sent[n])
+		require.NotContains(t, string(looked.sent[n]), `"content"`)
+		require.Equal(t, withoutTimes(looked.whole[n]), withoutTimes(taken.whole[n]), "round %d", n)
+		if l, named, err := parts.Named(taken.sent[n]); named {
+			require.NoError(t, err)
+			names = append(names, l.Name)
+		}
+	}
+	require.Len(t, names, 9)
+	for _, name := range names {
+		require.Eventually(t, func() bool {
+			_, err := s.store.Archive.BlobNamed(ctx(t), "", name, 1<<20)
+			return err == nil
+		}, time.Minute, 10*time.Millisecond, name)
+	}
+	require.Eventually(t, func() bool { // what was stored twice at once is taken out again
+		messages, _ := s.stored()
+		return messages == 2*2*9
+	}, time.Minute, 10*time.Millisecond, "of each part a chunk, and what is said of it")
+}
 
 // TestAPartOfAnother: what lies under a part's name and is none of this run's owner stays, and nobody is asked with it.
 func TestAPartOfAnother(t *testing.T) {

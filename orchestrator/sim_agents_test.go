@@ -57,6 +57,7 @@ func (w *world) registerAgents() {
 	for _, name := range []string{simPlanner, simOpener, simLate, simDigest, simJudge, simShutter} {
 		w.agentTools = append(w.agentTools, name)
 		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 3, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
+		c.PartContent = w.carries() // which only those heed that are planners
 		d := &tool.Definition{Name: name}
 		w.knobs.tools[name] = tool.Registered{Name: name, Definition: d, Contract: c, Digest: "d" + name, AckWait: 2e9, Revision: 1}
 		w.steps.consumers[name] = &consumer{tool: name, limit: c.Limit, ackWait: 2e9, leases: map[uint64]time.Duration{}}

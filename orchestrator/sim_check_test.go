@@ -137,6 +137,7 @@ func (t *truths) dispatched(m *message, due time.Time, repair int, by *process) 
 	if x.agent {
 		x.askedAbout(m)
 		x.spent.begins(a, x.out[a.Step])
+		t.partsSent(x, m)
 		t.agentDispatched(x, a)
 	} else {
 		t.checkI3(x, a)

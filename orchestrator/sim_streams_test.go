@@ -47,7 +47,7 @@ func (w *world) registerWriter() {
 	yes := true
 	for _, name := range []string{simWriter, simPayer} {
 		w.agentTools = append(w.agentTools, name)
-		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 5, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}}
+		c := tool.Contract{Mode: tool.FanOutBounded, Limit: 3, MaxAttempts: 5, Timeout: 3e9, ErrorPropagation: tool.FailFast, Backoff: tool.Backoff{Initial: 25e7, Max: 1e9}, PartContent: w.carries()}
 		d := &tool.Definition{Name: name}
 		if name == simPayer {
 			d.Annotations = &tool.Annotations{DestructiveHint: &yes}

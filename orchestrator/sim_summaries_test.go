@@ -68,7 +68,7 @@ func (t *truths) goesOn(x *truth, a subjects.Attempt, round int, whole []byte) {
 	cut := false
 	for n := s.round; n < round; n++ {
 		var p struct{ Head, Cut json.RawMessage }
-		if err := json.Unmarshal(t.w.blobs[subjects.PartName(a.Run, a.Generation, "a", n)], &p); err != nil {
+		if err := json.Unmarshal(t.part(subjects.PartName(a.Run, a.Generation, "a", n)), &p); err != nil {
 			t.w.violate("A11", "%s: the part of round %d: %v", a.MessageID(), n, err)
 		}
 		cut = cut || p.Cut != nil && string(p.Cut) != "null"

@@ -31,6 +31,7 @@ type truths struct {
 	agents  map[string]bool              // likewise, of those that call an agent
 	writers map[string]bool              // likewise, of those that call one that lets steps begin while its planner writes
 	rounds  map[string][]byte            // records of rounds as they were made, by subject
+	carried map[string][]byte            // parts that requests had in them, by name
 	runs    map[genKey]*truth
 	order   []*truth
 	history map[subjects.Run]*past
@@ -106,7 +107,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, agents: map[string]bool{}, writers: map[string]bool{}, rounds: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, agents: map[string]bool{}, writers: map[string]bool{}, rounds: map[string][]byte{}, carried: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
 	}
 }
 

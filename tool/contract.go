@@ -53,6 +53,8 @@ type Contract struct {
 	Approval Approval
 	// WholeRequest says that the tool, as an agent's planner, is sent its requests whole.
 	WholeRequest bool
+	// PartContent says that the tool, as an agent's planner, takes a small last part in the request.
+	PartContent bool
 	// Note says that the tool's workers rely on what they noted of an attempt.
 	Note bool
 	// Asks says that the tool's workers may ask a person in the middle of a call.
@@ -108,6 +110,7 @@ func (o Orchestration) contract(d *Definition) Contract {
 		DependsOn:        slices.Clone(o.DependsOn),
 		Approval:         o.Approval,
 		WholeRequest:     o.Request == WholeRequest,
+		PartContent:      o.PartContent,
 		Note:             o.Note,
 		Asks:             o.Asks,
 	}
@@ -210,6 +213,7 @@ type contractJSON struct {
 	Context          ContextFilter `json:"context,omitzero"`
 	Approval         Approval      `json:"approval,omitempty"`
 	Request          RequestForm   `json:"request,omitempty"`
+	PartContent      bool          `json:"part_content,omitempty"`
 	Note             bool          `json:"note,omitempty"`
 	Asks             bool          `json:"asks,omitempty"`
 }
@@ -221,7 +225,7 @@ func (c Contract) MarshalJSON() ([]byte, error) {
 		request = WholeRequest
 	}
 	return json.Marshal(contractJSON{c.Mode, c.Limit, c.MaxAttempts, c.Backoff, c.Timeout.Milliseconds(), c.AtMostOnce,
-		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request, c.Note, c.Asks})
+		c.ErrorPropagation, c.Batch, c.DependsOn, c.WaitTimeout.Milliseconds(), c.Context, c.Approval, request, c.PartContent, c.Note, c.Asks})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -235,7 +239,7 @@ func (c *Contract) UnmarshalJSON(raw []byte) error {
 		Timeout:     time.Duration(in.TimeoutMS) * time.Millisecond,
 		WaitTimeout: time.Duration(in.WaitTimeoutMS) * time.Millisecond,
 		AtMostOnce:  in.AtMostOnce, ErrorPropagation: in.ErrorPropagation, Batch: in.Batch, DependsOn: in.DependsOn,
-		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest, Note: in.Note, Asks: in.Asks,
+		Context: in.Context, Approval: in.Approval, WholeRequest: in.Request == WholeRequest, PartContent: in.PartContent, Note: in.Note, Asks: in.Asks,
 	}
 	return nil
 }

@@ -101,6 +101,7 @@ func TestContractRoundTrip(t *testing.T) {
 		  "batch":{"argument":"i","max_items":2,"max_wait_ms":7},"backoff":{"jitter":0.25,"max_ms":100},"wait_timeout_ms":1500}}`,
 		`{"name":"a","x-orchestration":{"request":"whole"}}`,
 		`{"name":"a","x-orchestration":{"note":true}}`,
+		`{"name":"a","x-orchestration":{"part_content":true}}`,
 		`{"name":"a","x-orchestration":{"asks":true}}`,
 	} {
 		c := contractOf(t, raw)
@@ -180,6 +181,7 @@ func TestContradictionsHaveHints(t *testing.T) {
 		"note of a yes":               {`{"note":"yes"}`, "note: must be true or false", ""},
 		"asks of a yes":               {`{"asks":"yes"}`, "asks: must be true or false", ""},
 		"asks of a batch":             {`{"asks":true,"batch":{"argument":"items","max_items":5}}`, "asks: a call in a batch can't wait", "leave asks out"},
+		"content of a yes":            {`{"part_content":"yes"}`, "part_content: must be true or false", ""},
 		"notes of a batch":            {`{"note":true,"batch":{"argument":"items","max_items":5}}`, "note: a call in a batch has no note", "leave note out"},
 		"wait of nothing":             {`{"wait_timeout_ms":0}`, "wait_timeout_ms: must be", ""},
 		"waits less than its batch":   {`{"wait_timeout_ms":20,"batch":{"argument":"items","max_items":5,"max_wait_ms":50}}`, "wait_timeout_ms: 20 is less than the 50 ms", "lower batch.max_wait_ms"},
@@ -248,6 +250,7 @@ func TestContractForm(t *testing.T) {
 	require.NotContains(t, string(plain), "context")
 	require.NotContains(t, string(plain), "wait_timeout_ms")
 	require.NotContains(t, string(plain), "request")
+	require.NotContains(t, string(plain), "part_content")
 	require.NotContains(t, string(plain), "note")
 	require.NotContains(t, string(plain), "asks")
 	whole, err := json.Marshal(contractOf(t, `{"name":"a","x-orchestration":{"request":"whole"}}`))

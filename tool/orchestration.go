@@ -61,6 +61,9 @@ type Orchestration struct {
 	Approval Approval `json:"approval,omitempty"`
 	// Request says how the tool takes requests where it is an agent's planner: WholeRequest, or empty for in parts.
 	Request RequestForm `json:"request,omitempty"`
+	// PartContent says that the tool, as an agent's planner, takes the last part of a request's rounds in the request itself,
+	// where it is small: it need not be stored before the request is sent.
+	PartContent bool `json:"part_content,omitempty"`
 	// Note says that the tool's workers rely on what they noted of an attempt: who goes on with its runs has to know of
 	// notes.
 	Note bool `json:"note,omitempty"`
@@ -95,7 +98,7 @@ type Retry struct {
 var (
 	orchestrationFields = []string{
 		"mode", "max_concurrency", "depends_on", "backoff", "retry", "timeout_ms", "wait_timeout_ms", "error_propagation",
-		"batch", "delivery", "approval", "request", "note", "asks",
+		"batch", "delivery", "approval", "request", "part_content", "note", "asks",
 	}
 	retryFields      = []string{"max_attempts", "backoff"}
 	batchFields      = []string{"argument", "max_items", "max_wait_ms"}
@@ -120,6 +123,7 @@ func (o *Orchestration) UnmarshalJSON(raw []byte) error {
 		Approval:         Approval(f.str("approval")),
 		Request:          RequestForm(f.oneOf("request", string(WholeRequest))),
 	}
+	f.decode("part_content", &o.PartContent, "true or false")
 	f.decode("note", &o.Note, "true or false")
 	f.decode("asks", &o.Asks, "true or false")
 	f.decode("backoff", &o.Backoff, "an object")

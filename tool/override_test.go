@@ -74,6 +74,18 @@ func TestOverrideOfAPlainTool(t *testing.T) {
 	require.Equal(t, 4, c.Limit)
 }
 
+// An operator keeps a planner from being sent parts in its requests, or in parts at all, whatever its workers declare.
+func TestOverrideOfAPlanner(t *testing.T) {
+	t.Parallel()
+	d := parse(t, `{"name":"a","x-orchestration":{"part_content":true}}`)
+	_, c, err := override(t, `{"x-orchestration":{"part_content":false}}`).Apply(d)
+	require.NoError(t, err)
+	require.False(t, c.PartContent)
+	_, c, err = override(t, `{"x-orchestration":{"request":"whole"}}`).Apply(d)
+	require.NoError(t, err)
+	require.True(t, c.WholeRequest, "which names no part")
+}
+
 func TestOverrideThatContradictsTheDefinition(t *testing.T) {
 	t.Parallel()
 	d := parse(t, `{"name":"a","x-orchestration":{"mode":"sequential-only"}}`)

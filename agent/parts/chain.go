@@ -1,7 +1,6 @@
 package parts
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -72,12 +71,15 @@ func Settled(entry json.RawMessage) json.RawMessage {
 	return without(entry, Changes)
 }
 
-// Whole puts a request together; one that names no part is whole already. Errors: invalid_arguments for parts that are
-// not what they should be, else those of fetch.
+// Whole puts a request together; one that names no part is whole already. A part whose bytes the request has is not fetched.
+// Errors: invalid_arguments for parts that are not what they should be, else those of fetch.
 func (k *Keeper) Whole(ctx context.Context, request []byte, fetch Fetch) ([]byte, error) {
-	l, named, err := Named(request)
+	l, content, named, err := inRequest(request)
 	if err != nil || !named {
 		return request, err
+	}
+	if content != nil {
+		fetch = carried(l, content, fetch)
 	}
 	c, err := k.Chain(ctx, l, fetch)
 	if err != nil {
@@ -106,20 +108,6 @@ func (c *Chain) With(own []byte) []byte {
 
 // Named returns the part that a request names.
 func Named(request []byte) (l Link, named bool, err error) {
-	if !bytes.Contains(request, []byte(`"part"`)) {
-		return l, false, nil // most don't: they are not read twice
-	}
-	var r struct {
-		Part *Link `json:"part"`
-	}
-	if err := json.Unmarshal(request, &r); err != nil {
-		return l, false, wrong("the request can't be read: %v", err)
-	}
-	if r.Part == nil {
-		return l, false, nil
-	}
-	if _, ok := roundOf(r.Part.Name); !ok || !sameAgent(r.Part.Name, r.Part.Name) {
-		return l, true, wrong("%q is no name of a part", r.Part.Name)
-	}
-	return *r.Part, true, nil
+	l, _, named, err = inRequest(request)
+	return l, named, err
 }

@@ -9,6 +9,9 @@
 // Who is sent a request reads parts back until one is known, and puts it together: the head's members, "rounds" with
 // the entries, and the request's own members. Keeper does that, and keeps parts for the requests to come.
 //
+// A planner whose contract says so finds a small last part in its request, as "content" beside the name and the digest
+// (Carry): the part may not be stored yet then. All others are stored before a request is sent that leads to them.
+//
 // # Cuts
 //
 // A part with "head" or "head_in" begins anew: "cut" stands in the place of the rounds before "from", and those from

@@ -36,7 +36,7 @@ func (k *Keeper) part(ctx context.Context, l Link, fetch Fetch) (*Part, error) {
 		return p, nil
 	}
 	if fetch == nil {
-		return nil, wrong("the part %q is not known here", l.Name).WithHint("parts are read by workers of planners")
+		return nil, unknown(l.Name)
 	}
 	raw, err := fetch(ctx, l.Name)
 	if err != nil {
@@ -48,6 +48,10 @@ func (k *Keeper) part(ctx context.Context, l Link, fetch Fetch) (*Part, error) {
 	}
 	k.keep(l.SHA256, p, len(raw))
 	return p, nil
+}
+
+func unknown(name string) error {
+	return wrong("the part %q is not known here", name).WithHint("parts are read by workers of planners")
 }
 
 // Keep keeps a part that was just made, or read elsewhere. Bytes that are not what the link says are not kept.

@@ -87,7 +87,7 @@ func Read(raw []byte, l Link) (*Part, error) {
 	}
 	if got := Digest(raw); got != l.SHA256 {
 		return nil, wrong("the part %q has another SHA-256 than its link: %s", l.Name, got).
-			WithHint("it was written by somebody else, or read from another place; nothing of it is used")
+			WithHint("it was written by somebody else, read from another place, or written anew on the way; nothing of it is used")
 	}
 	var p Part
 	if err := json.Unmarshal(raw, &p); err != nil {

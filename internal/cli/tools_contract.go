@@ -33,7 +33,7 @@ func terms(c *tool.Contract, tenants []string) []part {
 		{"depends on", dependencyWords(c.DependsOn)},
 		{"approval", cmp.Or(oneLine(string(c.Approval)), "none")},
 		{"error propagation", string(c.ErrorPropagation)},
-		{"request", requestWords(c.WholeRequest)},
+		{"request", requestWords(c)},
 		{"notes", noteWords(c.Note)},
 		{"questions", asksWords(c.Asks)},
 		{"context", contextWords(c.Context)},
@@ -62,9 +62,12 @@ func asksWords(may bool) string {
 	return "none"
 }
 
-func requestWords(whole bool) string {
-	if whole {
+func requestWords(c *tool.Contract) string {
+	switch {
+	case c.WholeRequest:
 		return "whole"
+	case c.PartContent:
+		return "in parts, a small last one in it"
 	}
 	return "in parts"
 }

@@ -11,7 +11,23 @@ import (
 	"github.com/stepjet/stepjet/agent/parts"
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/model"
+	"github.com/stepjet/stepjet/model/provider"
 )
+
+// Models take a small last part in their requests, and say so.
+func TestARequestWithItsLastPart(t *testing.T) {
+	t.Parallel()
+	part := (&parts.Part{Head: json.RawMessage(`{"instructions":"Be short.","input":"2+2?","tools":[]}`),
+		Entry: json.RawMessage(`{"round":0,"text":"I count.","records":[]}`)}).Encode()
+	c := caller(t, model.OpenAI, "", newScript(t, stream(said("four"))))
+	named := `{"part":{"name":"acme/r/1/=part.a.0","sha256":"` + parts.Digest(part) + `"},"messages":[{"role":"user","content":"Well?","round":1}],"mode":"plan"}`
+	a, err := ask(t, c, string(parts.Carry([]byte(named), part)))
+	require.NoError(t, err)
+	require.Equal(t, "four", a.Text)
+	_, err = ask(t, caller(t, model.OpenAI, "", newScript(t)), string(parts.Carry([]byte(named), []byte(`{"before":null}`))))
+	require.Equal(t, fault.ToolTerminal, fault.As(err).Code)
+	require.True(t, provider.Definition("model", "", &model.Config{}).Orchestration.PartContent)
+}
 
 // A request that names a part is put together before a model is asked; the part is read once.
 func TestARequestInParts(t *testing.T) {

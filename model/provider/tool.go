@@ -29,7 +29,7 @@ func Definition(name, description string, c *model.Config) *tool.Definition {
 		Name: name, Description: description, InputSchema: inputSchema,
 		Annotations: &tool.Annotations{ReadOnlyHint: &yes, OpenWorldHint: &yes},
 		Orchestration: &tool.Orchestration{
-			MaxConcurrency: limit, TimeoutMS: timeoutMS, Retry: &tool.Retry{MaxAttempts: attempts},
+			MaxConcurrency: limit, TimeoutMS: timeoutMS, Retry: &tool.Retry{MaxAttempts: attempts}, PartContent: true,
 		},
 	}
 }

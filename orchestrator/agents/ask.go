@@ -21,6 +21,9 @@ type Asked struct {
 	Parts   []request.Part
 	// Past is what is left of all rounds before this one; nil before the second.
 	Past *Past
+
+	fresh bool  // none of the parts is stored yet, most likely
+	last  *last // nil where it is not known, or there is none
 }
 
 // Ask returns what the planner of a round is asked. The error is what the call fails with, and the agent with it.
@@ -30,7 +33,7 @@ func (l *Loop) Ask(round int) (*Asked, *fault.Error) {
 		return nil, err
 	}
 	told, _ := l.tellUpTo(round)
-	return &Asked{Request: asked.Bytes, Parts: told.parts, Past: l.past(round, told.loop)}, nil
+	return &Asked{Request: asked.Bytes, Parts: told.parts, Past: l.past(round, told.loop), fresh: len(told.parts) == 1, last: lastOf(l, round, told.parts)}, nil
 }
 
 // request renders what the planner of a round is asked, and says what is reserved for its answer. The error is that the
@@ -91,7 +94,7 @@ func (l *Loop) Summarise(round int) (*Asked, *fault.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Asked{Request: asked.Bytes, Parts: told.parts}, nil
+	return &Asked{Request: asked.Bytes, Parts: told.parts, fresh: len(told.parts) == 1}, nil
 }
 
 // summarising renders what a summary tool is asked, and says what is reserved for its answer.
@@ -225,18 +228,6 @@ func (a *Asked) Whole() ([]byte, *fault.Error) {
 		return nil, fault.As(err)
 	}
 	return whole, nil
-}
-
-// Keep stores the parts: keep stores one, unless it was stored before, and reports whether it lies under its name. fresh says that
-// it was not, most likely: where there is one alone, all before it are past, and its round ended just now. same is false where
-// something else does, of somebody else or of another version: that stays, and the request is to be sent whole.
-func (a *Asked) Keep(keep func(p request.Part, fresh bool) (same bool, err error)) (same bool, err error) {
-	for _, p := range a.Parts {
-		if same, err = keep(p, len(a.Parts) == 1); err != nil || !same {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // dropped returns what a round that another follows would have come to, as it was written; nothing where it put forward none. A

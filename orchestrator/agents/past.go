@@ -21,6 +21,13 @@ type Past struct {
 	models  []agent.ModelUse
 	dropped request.Value // of the last round
 	input   int64         // tokens that its planner told of
+	last    *last         // that the request carried which was made with this; nil for none
+}
+
+// last is the part of the round before the one that is asked about, and how many records that round has.
+type last struct {
+	part    request.Part
+	records int
 }
 
 // Rounds is how many rounds are past.
@@ -41,6 +48,28 @@ func (l *Loop) past(round int, asked *request.Loop) *Past {
 		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.calledBefore(round), models: modelsOf(l, round, ^uint64(0)),
 		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
 	}
+}
+
+// lastOf returns the part of the round before one, where it is known.
+func lastOf(l *Loop, round int, all []request.Part) *last {
+	switch n := len(all); {
+	case n > 0:
+		return &last{all[n-1], recordsOf(l.Rounds[round-1])}
+	case l.Past != nil:
+		return l.Past.last
+	}
+	return nil
+}
+
+// recordsOf is how many records a round has that is over and not past, at least: its planner's, its own, and those of its calls.
+func recordsOf(r *Round) int {
+	seen := map[uint64]bool{}
+	for i := range r.Calls {
+		if seq := r.Calls[i].Seq; seq > 0 {
+			seen[seq] = true
+		}
+	}
+	return 2 + len(seen)
 }
 
 // earlier returns the ids of the steps of the rounds before one. They must not be changed.

@@ -197,10 +197,12 @@ func host(w *worker.Worker, nc *nats.Conn) error {
 	if _, err := nc.Subscribe(gate, func(*nats.Msg) { once.Do(func() { close(open) }) }); err != nil {
 		return err
 	}
+	plans := definition(plannerTool)
+	plans.Orchestration.PartContent = true
 	waits := definition(gateTool)
 	waits.Orchestration = &tool.Orchestration{Mode: tool.FanOutBounded, MaxConcurrency: 64, TimeoutMS: time.Hour.Milliseconds()}
 	return errors.Join(
-		w.HandleRaw(definition(plannerTool), newPlanner().answer),
+		w.HandleRaw(plans, newPlanner().answer),
 		w.HandleRaw(definition(factTool), fact),
 		w.HandleRaw(waits, func(ctx context.Context, args json.RawMessage) (worker.Output, error) {
 			select {

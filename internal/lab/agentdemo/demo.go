@@ -22,6 +22,7 @@ import (
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
 	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/tool"
 	"github.com/stepjet/stepjet/worker"
 )
 
@@ -137,7 +138,8 @@ func (s *show) start(ctx context.Context) (err error) {
 		return err
 	}
 	s.desk.host(w)
-	worker.Handle(w, "planner", s.planner.answer, worker.Description("Answers as a language model would, from a script."))
+	worker.Handle(w, "planner", s.planner.answer, worker.Description("Answers as a language model would, from a script."),
+		worker.Contract(tool.Orchestration{PartContent: true})) // parts.Keeper finds the last part of a request there, too
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	s.worker = ended

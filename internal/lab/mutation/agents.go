@@ -3,6 +3,38 @@ package mutation
 // ofAgents are the bugs of the loops of agents.
 var ofAgents = []mutant{
 	{
+		"part-past-early", "rounds are past for an owner once a request is sent that has their last part in it, stored or not",
+		"orchestrator/agents/carry.go", "a.Parts, a.Past = a.Parts[:n-1:n-1], nil", "a.Parts = a.Parts[:n-1:n-1]", "./orchestrator/agents ./orchestrator", "SimulatedAgents",
+	},
+	{
+		"part-content-believed", "what a request has for its last part is taken for that, whatever its digest",
+		"agent/parts/carry.go", "		content = r.Part.Content\n", "		content, r.Part.SHA256 = r.Part.Content, Digest(r.Part.Content)\n", "./agent/parts", "ForeignContent",
+	},
+	{
+		"part-content-read-back", "a part that a request has in it is looked for by its name",
+		"agent/parts/carry.go", "case name == l.Name:", "case name == l.Name && others == nil:", "./agent/parts", "HasItsLastPart",
+	},
+	{
+		"part-content-unasked", "planners are sent parts in their requests whose contracts say nothing of that",
+		"orchestrator/agentry.go", "		if carries {\n", "		if carries || true {\n", "./orchestrator", "SimulatedAgents|CarryASmallPart",
+	},
+	{
+		"part-content-late", "another attempt of a planner is sent before the part is stored that it has in it",
+		"orchestrator/agentry.go", "late != nil && d.Attempt > 1 {", "late != nil && d.Attempt > 99 {", "./orchestrator", "SimulatedAgents",
+	},
+	{
+		"part-content-large", "a large part is written once more, for a request that has it in it",
+		"orchestrator/agents/carry.go", "min(a.last.records*carriedForEach, carriedMost)", "carriedMost", "./orchestrator/agents", "CarriesASmallPart",
+	},
+	{
+		"part-content-forgotten", "who sends a request again has its last part in it no more once that is stored",
+		"orchestrator/agents/past.go", "		return l.Past.last\n", "		return nil\n", "./orchestrator/agents", "CarriesASmallPart",
+	},
+	{
+		"part-never-beside", "the part that a request has in it is stored by who makes the next one alone",
+		"orchestrator/agentry.go", "				if then(); beside != nil {", "				if then(); false {", "./orchestrator", "CarryASmallPart",
+	},
+	{
 		"tool-logs-recent", "an agent's account has the calls of its last rounds alone",
 		"orchestrator/agentlook.go", "ag.look(r, c, rounds, true)", "ag.look(r, c, rounds, false)", "./orchestrator", "ToolLogs",
 	},
