@@ -7,9 +7,10 @@ import (
 
 // concert has a hall, performances in it, and concerts of them.
 func (h hosting) concert() {
-	h.tool("get_hall", "Returns the hall of a city.", []string{"city string"}, func(_ context.Context, in object) (any, error) {
-		return object{"name": fmt.Sprintf("the hall of %s", in["city"])}, nil
-	})
+	h.tool("get_hall", "Returns the hall of a city.", []string{"city string"},
+		func(_ context.Context, in object) (any, error) {
+			return object{"name": fmt.Sprintf("the hall of %s", in["city"])}, nil
+		})
 	h.tool("find_performance", "Finds a performance in a hall.", []string{"composer string", "hall string"},
 		func(_ context.Context, in object) (any, error) {
 			return object{"work": fmt.Sprintf("%s in %s", in["composer"], in["hall"])}, nil
