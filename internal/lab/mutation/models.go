@@ -12,7 +12,7 @@ var ofModels = []mutant{
 	},
 	{
 		"request-whole", "each request has the rounds themselves, and not the name of their last part",
-		"orchestrator/agentry.go", "		case whole:\n			return asked.Whole()", "		case true:\n			return asked.Whole()", "./orchestrator", "RequestsAreLinear",
+		"orchestrator/agentry.go", "		case whole:\n			args, err = asked.Whole()", "		case true:\n			args, err = asked.Whole()", "./orchestrator", "RequestsAreLinear",
 	},
 	{
 		"request-never-cut", "a request grows beyond what its agent lets it have",
