@@ -251,6 +251,43 @@ func finishedAlready(id subjects.Run) *fault.Error {
 	return fault.New(fault.AlreadyFinished, "run '%s' had finished already", id.Plain())
 }
 
+// standing is a request that asks for a record. Of several that ask for the same one counts: the one that wrote it. So each is
+// answered once the record was read, and it is known who wrote it; whichever comes first. Its methods run on the run's loop.
+type standing struct {
+	refuse func(error)
+
+	send    func(already bool) // what was read, once it was
+	known   bool               // whether this request wrote it,
+	already bool               // or somebody did before
+	over    bool               // it was answered
+}
+
+// stands takes how the request is answered by what was read.
+func (x *standing) stands(send func(already bool)) {
+	if x.send == nil {
+		x.send = send
+		x.settle()
+	}
+}
+
+// recorded takes what became of writing the record. A request of which that is in doubt is not said to be the one that counted.
+func (x *standing) recorded(d kv.Decision, err error) {
+	if err != nil && x.send == nil && !x.over {
+		x.over = true
+		x.refuse(err)
+		return
+	}
+	x.known, x.already = true, d != kv.Written
+	x.settle()
+}
+
+func (x *standing) settle() {
+	if x.known && x.send != nil && !x.over {
+		x.over = true
+		x.send(x.already)
+	}
+}
+
 // underWay returns the run that a request wants to change; nil where the request was refused: there is no such run, it is
 // over, which hint says something about, or it is left alone.
 func (s *api) underWay(l *loop, m *nats.Msg, id subjects.Run, hint string) *run {
@@ -306,6 +343,7 @@ func (s *api) amend(l *loop, m *nats.Msg, id subjects.Run, approved bool) {
 		return // else it isn't read yet: the asker asks again
 	}
 	a := &amending{s: s, l: l, m: m, r: r, asks: request, digest: request.Digest(), approved: approved}
+	a.counts.refuse = a.refuse
 	a.take()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/text"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/plan"
@@ -28,23 +29,18 @@ type amending struct {
 	approved bool
 
 	looked   bool // for tools that this owner did not know
-	answered bool
+	counts   standing
 	warnings []fault.Problem // of what is added
 }
 
-func (a *amending) refuse(err error) {
-	if !a.answered {
-		a.answered = true
-		a.s.refuse(a.m, err)
-	}
-}
+func (a *amending) refuse(err error) { a.s.refuse(a.m, err) }
 
 // take checks the amendment against the scope as it stands now, and records it.
 func (a *amending) take() {
 	now, there := machine.Revision(a.r.machine, a.asks.Scope)
 	if there && now != a.asks.Revision {
 		if stands := a.r.machine.Amendment(a.asks.Scope, a.asks.Revision+1); stands != nil && stands.Digest == a.digest {
-			a.tell(stands, true)
+			a.told(stands)(true)
 			return
 		}
 		a.refuse(a.conflict(now))
@@ -64,7 +60,6 @@ func (a *amending) take() {
 		a.refuse(fault.New(fault.InvalidValue, "the plan of %s is not open", shownScope(a.asks.Scope)).WithHint(`"keep_open" is for plans that wait for amendments: "open": true`))
 		return
 	case change.IsZero() && a.asks.Approves == "": // the plan is as it should be
-		a.answered = true
 		p, _, _ := machine.ScopeNamed(a.r.machine, a.asks.Scope)
 		a.s.reply(a.m, wire.AmendReply{Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: now, Steps: len(p.Steps), Already: true}.Body())
 		return
@@ -228,15 +223,28 @@ func (a *amending) record(change wire.Change, round *wire.AmendedRound) {
 		a.refuse(bad)
 		return
 	}
-	c := changesOf(a.r)
-	c.waiting = append(c.waiting, amender{amendmentOf(a.r, at, &rec), a.told})
-	a.l.decider.recordAmendment(a.r, a.asks.Scope, at.Number, h, body, func(err error) {
-		if err != nil {
-			a.l.post(func() {
-				a.refuse(err)
-				a.l.driver.settleAmendments(a.r)
-			})
+	recordAndWait(a.l, a.r, at, &rec, h, body, func() bool {
+		stands := a.r.machine.Amendment(a.asks.Scope, at.Number)
+		if stands == nil {
+			return false
 		}
+		a.counts.stands(a.told(stands))
+		return true
+	}, a.counts.recorded)
+}
+
+// recordAndWait creates the record of an amendment. told is asked once records were read, until it has heard of the one that stands
+// under the number; done hears, on the loop, what became of writing it. Where it could not be written, nobody waits.
+func recordAndWait(l *loop, r *run, at subjects.Record, rec *wire.Amend, h nats.Header, body []byte, told func() bool, done func(kv.Decision, error)) {
+	c, failed := changesOf(r), false
+	c.waiting = append(c.waiting, amender{amendmentOf(r, at, rec), func() bool { return failed || told() }})
+	l.decider.recordAmendment(r, at.Step, at.Number, h, body, func(d kv.Decision, err error) {
+		l.post(func() {
+			if done(d, err); err != nil {
+				failed = true
+				l.driver.settleAmendments(r)
+			}
+		})
 	})
 }
 
@@ -267,36 +275,35 @@ func refusedFor(problems []fault.Problem) error {
 	return err
 }
 
-// told answers once a record of the number was read, and reports whether it was.
-func (a *amending) told() bool {
-	if a.answered {
-		return true
+// told returns what is answered by what stands under the number, to one that was there already or to the one that counted.
+func (a *amending) told(stands *machine.Amendment) (send func(already bool)) {
+	reply, err := a.becomes(stands)
+	return func(already bool) {
+		if err != nil {
+			a.refuse(err)
+			return
+		}
+		if reply.Already = already; already {
+			reply.Warnings = nil
+		}
+		a.s.reply(a.m, reply.Body())
 	}
-	stands := a.r.machine.Amendment(a.asks.Scope, a.asks.Revision+1)
-	if stands == nil {
-		return false
-	}
-	a.tell(stands, false)
-	return true
 }
 
-// tell answers with what became of an amendment that stands under the number. already says that it did before the
-// request.
-func (a *amending) tell(stands *machine.Amendment, already bool) {
+// becomes returns what became of an amendment, where it is what stands under the number; or why it does nothing.
+func (a *amending) becomes(stands *machine.Amendment) (wire.AmendReply, error) {
 	now, _ := machine.Revision(a.r.machine, a.asks.Scope)
 	switch why := stands.Stale(); {
 	case stands.Digest != a.digest:
-		a.refuse(a.conflict(now))
+		return wire.AmendReply{}, a.conflict(now)
 	case why != nil && why.Code == fault.Rejected:
-		a.refuse(rejected(why, now))
+		return wire.AmendReply{}, rejected(why, now)
 	case why != nil:
-		a.refuse(overtaken(why, now))
-	default:
-		a.answered = true
-		a.s.reply(a.m, wire.AmendReply{
-			Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Already: already, Waits: stands.Waits(), Warnings: a.warnings,
-		}.Body())
+		return wire.AmendReply{}, overtaken(why, now)
 	}
+	return wire.AmendReply{
+		Run: a.r.id.Plain(), Scope: a.asks.Scope, Revision: stands.Revision, Steps: stands.Steps(), Waits: stands.Waits(), Warnings: a.warnings,
+	}, nil
 }
 
 // rejected is the answer to an amendment that a person refused, or nobody approved of in time.

@@ -87,7 +87,7 @@ func (a *answering) over() {
 	stands, _, change := machine.Stands(a.r.machine, a.call, a.asks.Digest)
 	switch {
 	case stands != nil:
-		a.tell(true)
+		a.told()(true)
 		return
 	case change != nil && change.Stale() != nil: // its plan came to its end before anybody answered
 		a.refuse(fault.New(fault.AlreadyFinished, "revision %d of the plan of %s does nothing: %s", change.Revision, a.asks.Step, change.Stale().Message).
@@ -258,48 +258,46 @@ func (a *answering) tellWorker(q *machine.Question) {
 // record creates the record, and answers once some record of this number was read: none was yet. Where the run goes to
 // another owner before that, the asker asks again.
 func (a *answering) record(q *machine.Question) {
-	w := a.r.asks().waiting
-	answered := false
-	w[a.call] = append(w[a.call], answerer{q.Number, func() {
-		if !answered {
-			answered = true
-			a.tell(false)
-		}
-	}})
-	a.l.questions.record(a.r, q, a.asks.Answer, func(_ kv.Decision, err error) {
-		if err != nil {
-			a.l.post(func() {
-				if !answered {
-					answered = true
-					a.refuse(err)
-				}
-			})
-		}
+	x, w := &standing{refuse: a.refuse}, a.r.asks().waiting
+	w[a.call] = append(w[a.call], answerer{q.Number, func() { x.stands(a.told()) }})
+	a.l.questions.record(a.r, q, a.asks.Answer, func(d kv.Decision, err error) {
+		a.l.post(func() { x.recorded(d, err) })
 	})
 }
 
-// tell answers with what stands for the question. already says that it did before the request.
-func (a *answering) tell(already bool) {
+// told returns what is answered by what stands for the question now, to one that was there already or to the one that counted.
+func (a *answering) told() (send func(already bool)) {
+	account, err := a.becomes()
+	return func(already bool) {
+		if err != nil {
+			a.refuse(err)
+			return
+		}
+		a.s.reply(a.m, wire.AnswerReply{Run: a.r.id.Plain(), Step: a.asks.Step, Answered: *account, Already: already}.Body())
+	}
+}
+
+// becomes returns what stands for the question, which says the same as the answer; or why that does not count.
+func (a *answering) becomes() (*outcome.Answered, error) {
 	stands, account, change := machine.Stands(a.r.machine, a.call, a.asks.Digest)
 	switch {
 	case stands == nil && a.r.machine.Question(a.call) != nil:
-		a.refuse(fault.New(fault.Conflict, "the question of %s was asked anew while this answer was on its way", a.asks.Step).
-			WithHint("look at it again: stepjet questions show %s %s", a.r.id.Plain(), a.asks.Step))
+		return nil, fault.New(fault.Conflict, "the question of %s was asked anew while this answer was on its way", a.asks.Step).
+			WithHint("look at it again: stepjet questions show %s %s", a.r.id.Plain(), a.asks.Step)
 	case stands == nil:
-		a.refuse(fault.New(fault.AlreadyFinished, "the step %s came to its end before it was answered", a.asks.Step).
-			WithHint("see how: stepjet get %s", a.r.id.Plain()))
+		return nil, fault.New(fault.AlreadyFinished, "the step %s came to its end before it was answered", a.asks.Step).
+			WithHint("see how: stepjet get %s", a.r.id.Plain())
 	case a.asks.Digest != stands.Digest:
-		a.refuse(fault.New(fault.Conflict, "this answer is to something else than what the step %s was asked", a.asks.Step).
-			WithHint("what was decided, and by whom: stepjet get %s", a.r.id.Plain()))
+		return nil, fault.New(fault.Conflict, "this answer is to something else than what the step %s was asked", a.asks.Step).
+			WithHint("what was decided, and by whom: stepjet get %s", a.r.id.Plain())
 	case !a.asks.Same(wire.Answer{Digest: stands.Digest, Decision: stands.Decision, Value: stands.Value, Arguments: stands.Arguments}):
-		a.refuse(fault.New(fault.Conflict, "the step %s was %s already%s", a.asks.Step, account.Decision, byWhom(account)).
-			WithHint("that stands; see what came of it: stepjet get %s", a.r.id.Plain()))
+		return nil, fault.New(fault.Conflict, "the step %s was %s already%s", a.asks.Step, account.Decision, byWhom(account)).
+			WithHint("that stands; see what came of it: stepjet get %s", a.r.id.Plain())
 	case change != nil && change.Stale() != nil && change.Stale().Code != fault.Rejected:
 		now, _ := machine.Revision(a.r.machine, change.Scope)
-		a.refuse(overtaken(change.Stale(), now))
-	default:
-		a.s.reply(a.m, wire.AnswerReply{Run: a.r.id.Plain(), Step: a.asks.Step, Answered: *account, Already: already}.Body())
+		return nil, overtaken(change.Stale(), now)
 	}
+	return account, nil
 }
 
 func byWhom(a *outcome.Answered) string {
@@ -339,8 +337,9 @@ func (s *api) say(l *loop, m *nats.Msg, id subjects.Run) {
 			WithHint("name the step that calls it; which go on: stepjet get %s", id.Plain()))
 		return
 	}
-	switch {
-	case x.tell(true):
+	switch send := x.told(); {
+	case send != nil:
+		send(true)
 	case !machine.Hears(r.machine, x.of):
 		s.refuse(m, x.unheard())
 	default:
@@ -358,24 +357,25 @@ func (x *saying) unheard() error {
 		WithHint("see what it came to: stepjet get %s", x.r.id.Plain())
 }
 
-// tell answers with the word as it stands, where it does; false where it does not.
-func (x *saying) tell(already bool) bool {
+// told returns what is answered by the word as it stands; nil where it does not.
+func (x *saying) told() (send func(already bool)) {
 	all := machine.AllSaid(x.r.machine, x.of)
 	i := slices.IndexFunc(all, func(s machine.Said) bool { return s.ID == x.asks.ID })
 	if i < 0 {
-		return false
+		return nil
 	}
 	if !x.asks.Same(wire.Say{Content: all[i].Content, Mode: modeOf(all[i].Say)}) {
-		x.s.refuse(x.m, fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).
-			WithHint("take another id"))
-		return true
+		err := fault.New(fault.Conflict, "something else was said to %s as %q", x.asks.Agent, x.asks.ID).WithHint("take another id")
+		return func(bool) { x.s.refuse(x.m, err) }
 	}
-	reply := wire.SayReply{Run: x.r.id.Plain(), Agent: x.asks.Agent, ID: x.asks.ID, Already: already}
+	reply := wire.SayReply{Run: x.r.id.Plain(), Agent: x.asks.Agent, ID: x.asks.ID}
 	if n := all[i].Round; n >= 0 {
 		reply.Round = &n
 	}
-	x.s.reply(x.m, reply.Body())
-	return true
+	return func(already bool) {
+		reply.Already = already
+		x.s.reply(x.m, reply.Body())
+	}
 }
 
 // modeOf is the mode of a word.
@@ -389,33 +389,22 @@ func modeOf(s *machine.Say) string {
 // record creates the record, and answers once it was read. Where the run goes to another owner before that, the asker
 // asks again.
 func (x *saying) record() {
-	r, key, answered := x.r, wordOf{x.asks.Agent, x.asks.ID}, false
-	once := func(answer func()) {
-		if !answered && r.agents != nil {
-			answered = true
-			answer()
-		}
-	}
+	r, key := x.r, wordOf{x.asks.Agent, x.asks.ID}
+	one := &standing{refuse: func(err error) { x.s.refuse(x.m, err) }}
 	r.agents.speakers.Put(key, append(r.agents.speakers.At(key), func() {
-		once(func() {
-			if !x.tell(false) {
-				x.s.refuse(x.m, x.unheard())
-			}
-		})
+		send := x.told()
+		if send == nil { // it came too late
+			err := x.unheard()
+			send = func(bool) { x.s.refuse(x.m, err) }
+		}
+		one.stands(send)
 	}))
 	h, body := x.asks.Say.Message()
 	subject := subjects.SayRecord(r.id, r.generation, x.asks.Agent, x.asks.ID, x.l.store.Shards())
 	x.l.store.CreateAsync(x.l.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) {
-		if err == nil && d != kv.Gone {
-			return // it is read, as whatever stands there
+		if err == nil && d == kv.Gone {
+			err = finishedAlready(r.id)
 		}
-		x.l.post(func() {
-			once(func() {
-				if err == nil {
-					err = finishedAlready(r.id)
-				}
-				x.s.refuse(x.m, err)
-			})
-		})
+		x.l.post(func() { one.recorded(d, err) })
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/machine"
 	"github.com/stepjet/stepjet/orchestrator/agents"
 	"github.com/stepjet/stepjet/subjects"
@@ -176,8 +177,7 @@ func (h *handing) record(scope string, over *agents.HandedOver) {
 		h.heldAll(over, "its record would be too large")
 		return
 	}
-	c := changesOf(h.r)
-	c.waiting = append(c.waiting, amender{amendmentOf(h.r, at, &rec), func() bool {
+	recordAndWait(h.l, h.r, at, &rec, head, body, func() bool {
 		stands := h.r.machine.Amendment(scope, at.Number)
 		switch {
 		case stands == nil:
@@ -188,13 +188,9 @@ func (h *handing) record(scope string, over *agents.HandedOver) {
 			h.s.reply(h.m, over.Reply.Body())
 		}
 		return true
-	}})
-	h.l.decider.recordAmendment(h.r, scope, at.Number, head, body, func(err error) {
+	}, func(_ kv.Decision, err error) {
 		if err != nil {
-			h.l.post(func() {
-				h.s.refuse(h.m, err)
-				h.l.driver.settleAmendments(h.r)
-			})
+			h.s.refuse(h.m, err)
 		}
 	})
 }

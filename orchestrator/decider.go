@@ -178,16 +178,16 @@ func (dc *decider) given(ctx context.Context, a subjects.Attempt, shard int, seq
 
 // recordAmendment creates the record of an amendment. Whose record is first counts. What has to be known to follow it is
 // recorded before, so that the run goes to one who knows: the record itself lets all others leave the run alone.
-func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.Header, body []byte, done func(error)) {
+func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.Header, body []byte, done func(kv.Decision, error)) {
 	subject := subjects.AmendRecord(r.id, r.generation, scope, revision, dc.store.Shards())
-	said := func(err error) {
+	said := func(d kv.Decision, err error) {
 		if err != nil && dc.ctx.Err() == nil {
 			dc.log.Error("an amendment could not be recorded", "tenant", r.id.Tenant, "run", r.id.Plain(), "scope", scope, "error", err)
 		}
-		done(err)
+		done(d, err)
 	}
 	create := func() {
-		dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(_ kv.Decision, _ uint64, err error) { said(err) })
+		dc.store.CreateAsync(dc.ctx, subject, h, body, nil, func(d kv.Decision, _ uint64, err error) { said(d, err) })
 	}
 	needs := wire.RecordNeeds(h, body)
 	if needs == nil {
@@ -196,7 +196,7 @@ func (dc *decider) recordAmendment(r *run, scope string, revision int, h nats.He
 	}
 	dc.job(func(ctx context.Context) {
 		if err := dc.store.RecordNeeds(ctx, needs); err != nil {
-			said(err)
+			said(0, err)
 			return
 		}
 		create()
@@ -225,5 +225,5 @@ func (dc *decider) closeScope(r *run, c machine.Closing) {
 	if err != nil {
 		return // of a flag and texts: it can't fail
 	}
-	dc.recordAmendment(r, c.Scope, c.Revision, h, body, func(error) {}) // the sweep tries again
+	dc.recordAmendment(r, c.Scope, c.Revision, h, body, func(kv.Decision, error) {}) // the sweep tries again
 }

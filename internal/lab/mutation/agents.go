@@ -412,7 +412,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-word-unanswered", "who says something is answered before the record was read",
-		"orchestrator/api_answer.go", "	case x.tell(true):\n", "	case x.tell(true) || machine.Hears(r.machine, x.of) && func() bool { x.record(); s.reply(m, wire.SayReply{ID: asks.ID}.Body()); return true }():\n", "./orchestrator", "TestWhatIsSaid|TestWordsRace",
+		"orchestrator/api_answer.go", "	case send != nil:\n		send(true)\n", "	case send == nil && machine.Hears(r.machine, x.of):\n		x.record()\n		s.reply(m, wire.SayReply{ID: asks.ID}.Body())\n	case send != nil:\n		send(true)\n", "./orchestrator", "TestWhatIsSaid|TestWordsRace",
 	},
 	{
 		"agent-state-forgotten", "what calls wrote is gone in the next round",
@@ -445,6 +445,14 @@ var ofAgents = []mutant{
 	{
 		"agent-summary-free", "what a summary took does not count",
 		"orchestrator/agents/spending.go", "		l.summed(n+1, &s)\n", "", "./orchestrator", "TestRoundsAreSummarised",
+	},
+	{
+		"counted-all", "each of several who ask for the same at once is told that his request counted",
+		"orchestrator/api.go", "x.known, x.already = true, d != kv.Written", "x.known, x.already = true, false", "./orchestrator", "OfSeveralSameRequestsOneCounts",
+	},
+	{
+		"counted-early", "who asks is answered as soon as what stands was read, before it is known who wrote it",
+		"orchestrator/api.go", "	if x.known && x.send != nil && !x.over {", "	if x.send != nil && !x.over {", "./orchestrator", "OfSeveralSameRequestsOneCounts",
 	},
 	{
 		"round-reach-stale", "an amendment that refers to more of an earlier round finds what was there before it",
