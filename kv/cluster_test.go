@@ -79,7 +79,7 @@ func TestALeaderThatDiesLosesNothing(t *testing.T) {
 	again := newReader()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err = s.Ledger.Follow(ctx, 0, allPartitions(), again.each, again.caught, nil)
+	_, err = s.Ledger.Follow(ctx, 0, allPartitions(), kv.Since{}, again.each, again.caught, nil)
 	require.NoError(t, err)
 	receive(t, again.caughtUp, "caughtUp under the new leader")
 	require.Equal(t, n, again.atCaught)

@@ -29,6 +29,7 @@ type Cursor struct {
 	stream   string
 	filters  atomic.Pointer[[]string]
 	bare     bool // headers alone are read, and no bodies
+	since    Since
 	each     func(Entry)
 	caughtUp func(last uint64)
 	lost     func(error)
@@ -100,6 +101,10 @@ func (s *account) startCursor(ctx context.Context, c *Cursor, filters []string) 
 	c.home = home{s.nc.ConnectedServerId(), info.leader()}
 	c.filters.Store(&filters)
 	c.live(c.home.server, info)
+	if c.since.Life != c.Life() {
+		c.since = Since{}
+	}
+	c.pos.advance(max(c.since.Seq, 1) - 1)
 	c.remote = info.leader() != "" && len(info.Cluster.Replicas) > 0
 	c.ctx, c.cancel = s.bound(ctx)
 	if err := s.retry(ctx, c.subscribe); err != nil {
@@ -135,7 +140,8 @@ func (c *Cursor) Passed(ctx context.Context, seq uint64) error {
 	}
 }
 
-// subscribe makes a consumer: of the whole snapshot the first time, from behind the position later.
+// subscribe makes a consumer: of the whole snapshot the first time, or of what comes since a place in it; from behind the
+// position later.
 func (c *Cursor) subscribe(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +162,7 @@ func (c *Cursor) subscribe(ctx context.Context) error {
 		AckPolicy: jetstream.AckNonePolicy, FlowControl: true, IdleHeartbeat: heartbeat, HeadersOnly: c.bare,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerIdle,
 	}
-	if epoch > 1 && c.name != "" {
+	if epoch > 1 && c.name != "" || c.since.Seq > 0 {
 		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, c.pos.get()+1
 	}
 	// A consumer whose creation is not answered in time goes when nobody listens to it.

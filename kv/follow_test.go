@@ -142,9 +142,9 @@ func TestFollowReadsItsOwnPartitionsOnly(t *testing.T) {
 	submit(t, s, run, "{}")
 	require.Equal(t, 40-foreign, own.count())
 
-	_, err = s.Ledger.Follow(within(t, time.Second), 0, []int{64}, own.each, own.caught, nil)
+	_, err = s.Ledger.Follow(within(t, time.Second), 0, []int{64}, kv.Since{}, own.each, own.caught, nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
-	_, err = s.Ledger.Follow(within(t, time.Second), 0, nil, own.each, own.caught, nil)
+	_, err = s.Ledger.Follow(within(t, time.Second), 0, nil, kv.Since{}, own.each, own.caught, nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
@@ -162,7 +162,7 @@ func TestASlowReaderHoldsTheServerBack(t *testing.T) {
 	got := make(chan int, n)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := s.Ledger.Follow(ctx, 0, allPartitions(), func(e kv.Entry) {
+	_, err := s.Ledger.Follow(ctx, 0, allPartitions(), kv.Since{}, func(e kv.Entry) {
 		<-hold
 		got <- len(e.Data)
 	}, nil, nil)

@@ -61,14 +61,26 @@ func (s *Ledger) LastSequence(ctx context.Context, shard int) (uint64, error) {
 // that each was given and follow again. None of the callbacks runs beside another, and none runs after lost or,
 // except for one under way, after stop. They must not call Close.
 //
+// What lies below since is left out, if the ledger is in that life still, as the server says it that the records are
+// asked of; in another all is read.
+//
 // Following ends when ctx does. Errors: InvalidConfig for partitions that are not the shard's, NotReady, NoConnection,
 // Timeout.
-func (s *Ledger) Follow(ctx context.Context, shard int, partitions []int, each func(Entry), caughtUp func(last uint64), lost func(error)) (Following, error) {
-	c, err := s.OpenCursor(ctx, shard, partitions, each, caughtUp, lost)
+func (s *Ledger) Follow(
+	ctx context.Context, shard int, partitions []int, since Since, each func(Entry), caughtUp func(last uint64), lost func(error),
+) (Following, error) {
+	c, err := s.openCursor(ctx, shard, partitions, since, each, caughtUp, lost)
 	if err != nil {
 		return nil, err
 	}
 	return following{c, s, shard}, nil
+}
+
+// Since is where somebody begins to read a ledger shard: a sequence, in one life of it (Mark.Life). The zero value is the
+// beginning.
+type Since struct {
+	Life string
+	Seq  uint64
 }
 
 // Following is a cursor over partitions of a ledger shard. No method waits for a callback.
@@ -98,13 +110,20 @@ func (f following) Keep(partitions []int) {
 	}
 }
 
-// OpenCursor is Follow for those who want to know how far the cursor is (Cursor.Passed).
+// OpenCursor is Follow of all, for those who want to know how far the cursor is (Cursor.Passed).
 func (s *Ledger) OpenCursor(ctx context.Context, shard int, partitions []int, each func(Entry), caughtUp func(last uint64), lost func(error)) (*Cursor, error) {
+	return s.openCursor(ctx, shard, partitions, Since{}, each, caughtUp, lost)
+}
+
+func (s *Ledger) openCursor(
+	ctx context.Context, shard int, partitions []int, since Since, each func(Entry), caughtUp func(last uint64), lost func(error),
+) (*Cursor, error) {
 	filters, err := s.partitionFilters(shard, partitions)
 	if err != nil {
 		return nil, err
 	}
-	return s.newCursor(ctx, subjects.LedgerStream(shard), filters, each, caughtUp, lost)
+	c := &Cursor{stream: subjects.LedgerStream(shard), since: since, each: each, caughtUp: caughtUp, lost: lost}
+	return s.startCursor(ctx, c, filters)
 }
 
 func (s *Ledger) partitionFilters(shard int, partitions []int) ([]string, error) {

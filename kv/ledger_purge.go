@@ -49,6 +49,81 @@ func (s *Ledger) PurgeSubject(ctx context.Context, subject string) error {
 // Mark says how far the runs of some partitions are over.
 type Mark = wire.Mark
 
+// heardMarks is what was told of how far runs are over. A mark that was true stays true, so what who is gone has told is
+// kept: whoever takes its partitions over begins to read there.
+type heardMarks struct {
+	lives []heardLife // that heard of last comes last
+}
+
+// heardLife is what was told in one life of a ledger shard, by partition.
+type heardLife struct {
+	shard       int
+	life        string
+	below, over [subjects.Partitions]uint64
+}
+
+// livesKept is of how many lives of each shard is kept what was told: of one whose members are not all heard of at once,
+// and of what one that slept may tell of an earlier one.
+const livesKept = 3
+
+// hear takes marks. Those of no shard that there can be are left out.
+func (h *heardMarks) hear(marks []Mark) {
+	for _, m := range marks {
+		if m.Shard < 0 || m.Shard >= subjects.Partitions {
+			continue
+		}
+		x := h.of(m.Shard, m.Life)
+		for p := range subjects.Partitions {
+			if m.Partitions>>p&1 == 1 {
+				x.below[p], x.over[p] = max(x.below[p], m.Below), max(x.over[p], m.Over)
+			}
+		}
+	}
+}
+
+// of returns what was told in a life, which is the one heard of last now.
+func (h *heardMarks) of(shard int, life string) *heardLife {
+	x := heardLife{shard: shard, life: life}
+	if i := slices.IndexFunc(h.lives, func(x heardLife) bool { return x.shard == shard && x.life == life }); i >= 0 {
+		x = h.lives[i]
+		h.lives = slices.Delete(h.lives, i, i+1)
+	}
+	kept, first := 0, 0
+	for i := range h.lives {
+		if h.lives[i].shard != shard {
+			continue
+		}
+		if kept++; kept == 1 {
+			first = i
+		}
+	}
+	if kept >= livesKept {
+		h.lives = slices.Delete(h.lives, first, first+1)
+	}
+	h.lives = append(h.lives, x)
+	return &h.lives[len(h.lives)-1]
+}
+
+// all returns the marks, those of partitions of which the same was told together.
+func (h *heardMarks) all() (all []Mark) {
+	for i := range h.lives {
+		x, from := &h.lives[i], len(all)
+		for p := range subjects.Partitions {
+			m := Mark{Shard: x.shard, Life: x.life, Below: x.below[p], Over: x.over[p]}
+			if m.Below == 0 && m.Over == 0 {
+				continue
+			}
+			at := slices.IndexFunc(all[from:], func(y Mark) bool { return y.Below == m.Below && y.Over == m.Over })
+			if at < 0 {
+				at = len(all) - from
+				all = append(all, m)
+			}
+			all[from+at].Partitions |= 1 << p
+		}
+	}
+	return all
+}
+
 // lifeOf names the life of a stream, as the connection to a server and the stream's state tell it. A server's id is
 // new each time it starts; in a cluster a stream goes on without a server, and what could cost it its end brings an
 // election. A stream that somebody deleted and made again is another.

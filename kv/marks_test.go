@@ -22,7 +22,7 @@ func follow(t *testing.T, s *kv.Store) (kv.Following, *reader) {
 	r := newReader()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	f, err := s.Ledger.Follow(ctx, 0, allPartitions(), r.each, r.caught, func(err error) { r.lost <- err })
+	f, err := s.Ledger.Follow(ctx, 0, allPartitions(), kv.Since{}, r.each, r.caught, func(err error) { r.lost <- err })
 	require.NoError(t, err)
 	receive(t, r.caughtUp, "caughtUp")
 	return f, r
@@ -174,11 +174,54 @@ func TestMembersHearEachOthersMarks(t *testing.T) {
 	srv := natstest.Start(t)
 	a, _ := members(t, setupOn(t, srv, kv.Config{}), "a")
 	b, _ := members(t, setupOn(t, srv, kv.Config{}), "b")
-	marks := []kv.Mark{{Shard: 0, Life: "x", Partitions: 1<<63 | 5, Below: 1 << 40}}
+	marks := []kv.Mark{{Shard: 0, Life: "x", Partitions: 1<<63 | 5, Below: 1 << 40, Over: 1 << 41}}
 	a.Mark(marks)
 	require.Eventually(t, func() bool { return len(b.Marks()) == 1 }, 2*time.Minute, 10*time.Millisecond)
 	require.Equal(t, marks, b.Marks())
 	require.Empty(t, a.Marks(), "nobody hears himself")
 	a.Leave()
-	require.Eventually(t, func() bool { return len(b.Marks()) == 0 }, 2*time.Minute, 10*time.Millisecond)
+	c, heard := members(t, setupOn(t, srv, kv.Config{}), "c")
+	receive(t, heard, "the members")
+	require.Empty(t, c.Marks(), "one that comes later hears of those that live")
+	require.Equal(t, marks, b.Marks(), "what one that is gone has told stays true")
+}
+
+// Who takes partitions over begins to read at a mark. In another life of the ledger, whose sequences are other records',
+// all is read.
+func TestAReadingBeginsAtAMarkInItsLifeAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	options := func(o *embedded.Options) { o.Dir, o.Listen = dir, "127.0.0.1:0" }
+	srv := natstest.Start(t, options)
+	s := setupOn(t, srv, kv.Config{})
+	f, _ := follow(t, s)
+	for i := range 50 {
+		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
+	}
+	since := kv.Since{Life: f.Life(), Seq: 41}
+	read := func(s *kv.Store, since kv.Since) *reader {
+		r := newReader()
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(cancel)
+		_, err := s.Ledger.Follow(ctx, 0, allPartitions(), since, r.each, r.caught, func(err error) { r.lost <- err })
+		require.NoError(t, err)
+		require.EqualValues(t, 50, receive(t, r.caughtUp, "caughtUp"))
+		return r
+	}
+	r := read(s, since)
+	require.Equal(t, 10, r.atCaught)
+	require.EqualValues(t, 41, r.seqs[0])
+	require.Zero(t, read(s, kv.Since{Life: since.Life, Seq: 51}).atCaught, "all was over")
+	require.EqualValues(t, 51, submit(t, s, subjects.NewRun("t", "next"), "{}"))
+	require.Eventually(t, func() bool { return r.count() == 11 }, 2*time.Minute, time.Millisecond)
+
+	srv.Shutdown()
+	other := natstest.Start(t, options)
+	require.Equal(t, 51, func() int {
+		r := newReader()
+		_, err := setupOn(t, other, kv.Config{}).Ledger.Follow(t.Context(), 0, allPartitions(), since, r.each, r.caught, nil)
+		require.NoError(t, err)
+		receive(t, r.caughtUp, "caughtUp")
+		return r.atCaught
+	}())
 }

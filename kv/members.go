@@ -60,8 +60,8 @@ type Membership struct {
 
 	mu    sync.Mutex
 	own   Member
-	marks []Mark // own
-	heard []Mark // of the others
+	marks []Mark     // own
+	heard heardMarks // of the others
 	// stored is when the server stored the own key, and came when this process heard of it.
 	stored, came time.Time
 	touch        chan struct{} // own was changed
@@ -153,11 +153,12 @@ func (m *Membership) Mark(marks []Mark) {
 	m.marks = marks
 }
 
-// Marks returns what the others last told.
+// Marks returns what the others have told, also those that are gone: of each partition the most, those of the life of
+// the ledger last that was heard of last.
 func (m *Membership) Marks() []Mark {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.heard
+	return m.heard.all()
 }
 
 // Stored returns when the server stored the own key, by the server's clock, and how long ago this process heard of

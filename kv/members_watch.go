@@ -18,7 +18,6 @@ import (
 type seenMember struct {
 	Member
 	pulse   string // where it listens
-	marks   []Mark
 	knows   []string
 	renewed time.Time // when its key was last seen written, by the own clock
 	heard   time.Time // last sign of life: a renewal or an answer
@@ -139,8 +138,10 @@ func (m *Membership) hear(ctx context.Context, n memberNews) {
 		said := wire.ParseMember(n.body)
 		if n.id == m.id {
 			m.storedAt(n.stored, now)
+		} else {
+			m.heed(said.Marks)
 		}
-		m.seen[n.id] = &seenMember{Member: Member{ID: n.id, Serves: said.Serves, Leaving: said.Leaving}, pulse: said.Pulse, marks: said.Marks, knows: said.Knows, renewed: now, heard: now}
+		m.seen[n.id] = &seenMember{Member: Member{ID: n.id, Serves: said.Serves, Leaving: said.Leaving}, pulse: said.Pulse, knows: said.Knows, renewed: now, heard: now}
 	}
 	m.report()
 }
@@ -186,7 +187,6 @@ func (m *Membership) report() {
 			all = append(all, other)
 		}
 	}
-	m.heed()
 	slices.SortFunc(all, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
 	if !slices.Equal(all, m.told) {
 		m.told = all
@@ -194,17 +194,11 @@ func (m *Membership) report() {
 	}
 }
 
-// heed keeps the others' marks at hand.
-func (m *Membership) heed() {
-	var all []Mark
-	for id, x := range m.seen {
-		if id != m.id {
-			all = append(all, x.marks...)
-		}
-	}
+// heed keeps marks of another at hand.
+func (m *Membership) heed(marks []Mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard = all
+	m.heard.hear(marks)
 }
 
 // A member listens on an inbox of its own, which stands in its key, and the others ask there now and then. When a

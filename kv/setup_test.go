@@ -138,7 +138,7 @@ func TestSeveralShards(t *testing.T) {
 		require.NotZero(t, last)
 		total += last
 		caughtUp := make(chan uint64, 1)
-		_, err = s.Ledger.Follow(within(t, 2*time.Minute), shard, []int{shard, shard + 4}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
+		_, err = s.Ledger.Follow(within(t, 2*time.Minute), shard, []int{shard, shard + 4}, kv.Since{}, func(kv.Entry) {}, func(last uint64) { caughtUp <- last }, nil)
 		require.NoError(t, err)
 		require.Equal(t, last, receive(t, caughtUp, "caughtUp"))
 	}
@@ -303,7 +303,7 @@ func TestACloseEndsWhatIsUnderWay(t *testing.T) {
 	s := setup(t, kv.Config{LedgerMaxBytes: 1 << 10})
 	results := make(chan error, 2)
 	s.Ledger.CreateAsync(context.Background(), "$KV.runs_0.full", nil, make([]byte, 5000), nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
-	reading, err := s.Ledger.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+	reading, err := s.Ledger.Follow(context.Background(), 0, allPartitions(), kv.Since{}, func(kv.Entry) {}, nil, nil)
 	require.NoError(t, err)
 	s.Close()
 	s.Close() // does nothing
@@ -311,7 +311,7 @@ func TestACloseEndsWhatIsUnderWay(t *testing.T) {
 	s.Ledger.CreateAsync(context.Background(), "$KV.runs_0.x", nil, nil, nil, func(_ kv.Decision, _ uint64, err error) { results <- err })
 	require.Equal(t, fault.NoConnection, fault.CodeOf(receive(t, results, "a create after the end")))
 	reading.Stop()
-	_, err = s.Ledger.Follow(context.Background(), 0, allPartitions(), func(kv.Entry) {}, nil, nil)
+	_, err = s.Ledger.Follow(context.Background(), 0, allPartitions(), kv.Since{}, func(kv.Entry) {}, nil, nil)
 	require.Error(t, err)
 	require.False(t, s.Conn().IsClosed())
 }

@@ -357,12 +357,37 @@ func (s *api) submission(m *nats.Msg) {
 	l := s.loops.of(id.Partition())
 	l.post(func() {
 		r := l.runs.byID[id]
-		if r == nil || r.rejected || r.phase == foreign || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
+		if r == nil {
+			s.submittedAgain(l, m, id)
+			return
+		}
+		if r.rejected || r.phase == foreign || r.body != nil && bytes.Equal(r.body, m.Data) { // of a rejected run, the id is free
 			return
 		}
 		if d := plan.Digest(m.Data); d != r.digest {
 			asked, _ := wire.ParsePlan(m.Header) // of a plan that is refused
 			l.announcer.conflict(id, asked.Client, r.digest, d)
 		}
+	})
+}
+
+// submittedAgain is submission of a plan under an id whose run this owner may have skipped when it took the partition over,
+// since it was over: then its plan's record is there still. An id that is new is none of that.
+func (s *api) submittedAgain(l *loop, m *nats.Msg, id subjects.Run) {
+	shard, below := subjects.LedgerShard(id.Partition(), l.store.Shards()), l.cursors.skipped[id.Partition()].below
+	made, dated := subjects.MadeAt(id.ID)
+	if below == 0 || dated && l.times.now(shard).Sub(made) < freshFor {
+		return
+	}
+	l.job(func(ctx context.Context) {
+		there, err := l.store.Read(ctx, subjects.PlanRecord(id, l.store.Shards()))
+		if err != nil || there.Seq >= below || bytes.Equal(there.Data, m.Data) {
+			return
+		}
+		if doc, err := l.store.History(ctx, id); err != nil || doc.Status == outcome.Rejected { // of a rejected run, the id is free
+			return
+		}
+		asked, _ := wire.ParsePlan(m.Header) // of a plan that is refused
+		l.post(func() { l.announcer.conflict(id, asked.Client, plan.Digest(there.Data), plan.Digest(m.Data)) })
 	})
 }

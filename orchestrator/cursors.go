@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ type cursor struct {
 	reading    kv.Following // nil until it has begun
 	caughtUp   bool
 	last       uint64 // sequence of the last record read
+	since      uint64 // where the reading was to begin
+	lay        int    // how many records lay there, of those that were read
 	closed     []*run // found in the replay, still to be opened
 	opening    int    // how many of them are being opened
 	next       func() // opens more of them
@@ -62,6 +65,47 @@ type cursors struct {
 	shared partitionSet
 	// alone is when that ended, by the servers' time: the plans of before then another may have begun.
 	alone [subjects.Partitions]time.Time
+	// skipped is what was left out when a partition was read.
+	skipped [subjects.Partitions]skipped
+}
+
+// skipped is what the owner of a partition did not read of it, since an earlier one had said that all of it is over
+// (kv.Mark): the runs whose plans lie below a sequence. It knows nothing of them, so as long as some of it may be within its
+// grace nothing of it is removed by this owner's word.
+type skipped struct {
+	below  uint64    // 0: nothing
+	until  time.Time // by the own clock: when all of it has been over for a grace, whenever that began
+	purged bool      // a purge of all that lies below was asked for since
+}
+
+// recent reports whether a generation was skipped that may be within its grace still.
+func (s *skipped) recent(generation uint64, now time.Time) bool {
+	return generation < s.below && now.Before(s.until)
+}
+
+// startsAt is where some partitions of a shard begin to be read.
+type startsAt struct {
+	partitions []int
+	since      uint64 // 0: the beginning
+}
+
+// divided puts partitions into groups, at most so many, by how much of their records need not be read: each group goes by the
+// lowest of its own, so that one in which a run has waited for a day costs none of the others a day's records. worth is of how
+// many records a group more has to spare the reading.
+func divided(partitions []int, over func(partition int) uint64, most int, worth uint64) (groups []startsAt) {
+	rest := slices.Clone(partitions)
+	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(over(a), over(b)) })
+	for len(rest) > 0 {
+		at, best := len(rest), max(worth, 1)*subjects.Partitions
+		for k := 1; k < len(rest) && len(groups) < most-1; k++ {
+			if spared := (over(rest[k]) - over(rest[0])) * uint64(len(rest)-k); spared >= best {
+				at, best = k, spared+1
+			}
+		}
+		groups = append(groups, startsAt{rest[:at:at], over(rest[0])})
+		rest = rest[at:]
+	}
+	return groups
 }
 
 // stop ends the reading.

@@ -64,7 +64,7 @@ func (e *env) later(d time.Duration, do func()) {
 // storage is what the loop needs of a kv.Store's facets; what each method promises stands there.
 type storage interface {
 	Shards() int
-	Follow(ctx context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
+	Follow(ctx context.Context, shard int, partitions []int, since kv.Since, each func(kv.Entry), caughtUp func(last uint64), lost func(error)) (kv.Following, error)
 	Read(ctx context.Context, subject string) (*kv.Entry, error)
 	Stored(ctx context.Context, shard int, filter string) (map[string]uint64, error)
 	Create(ctx context.Context, subject string, h nats.Header, body []byte, fence *kv.Fence) (kv.Decision, uint64, error)

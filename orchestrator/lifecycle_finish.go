@@ -112,7 +112,7 @@ func (lc *lifecycle) answerAgain(r *run, before *outcome.Run) {
 	}
 	id, generation := r.id, r.generation
 	lc.forget(r)
-	lc.reaper.orphan(id, generation)
+	lc.reaper.undismissed(id, generation)
 }
 
 // stand writes the document of a run that is over and returns the one that stands for it then: its own, another
@@ -149,7 +149,7 @@ func (lc *lifecycle) stand(ctx context.Context, id subjects.Run, bucket string, 
 func (lc *lifecycle) dismiss(ctx context.Context, id subjects.Run, generation uint64) {
 	if err := lc.store.PurgeRun(ctx, id, generation); err != nil && ctx.Err() == nil {
 		lc.log.Warn("a rejected run could not be removed from the ledger; it is tried again", "tenant", id.Tenant, "run", id.Plain(), "error", err)
-		lc.post(func() { lc.reaper.orphan(id, generation) })
+		lc.post(func() { lc.reaper.undismissed(id, generation) })
 	}
 }
 

@@ -60,6 +60,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	}
 	l.partitions = &partitions{
 		env: e, member: p.member, cursors: l.cursors, runs: l.runs, lifecycle: l.lifecycle, reaper: l.reaper, outgoing: l.dispatcher.outgoing,
+		worth: worthACursor,
 	}
 	l.reconciler = &reconciler{
 		env: e, runs: l.runs, suspects: suspects, lifecycle: l.lifecycle, driver: l.driver, dispatcher: l.dispatcher,
@@ -136,6 +137,9 @@ func (l *loop) record(from *cursor, e kv.Entry) {
 		return // lost since, or read again by a newer cursor
 	}
 	from.last = e.Seq
+	if !from.caughtUp {
+		from.lay++
+	}
 	if rec.Kind == subjects.PlanKind {
 		l.lifecycle.submitted(rec.Run, e, from)
 		return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/stepjet/stepjet/kv"
 	"github.com/stepjet/stepjet/subjects"
@@ -36,9 +37,18 @@ func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
 	case rec.Generation >= e.Seq || r != nil && rec.Generation > r.generation:
 		// No plan has that sequence: it would have been read before this.
 		rp.stray(e)
+	case rp.recent(rec):
+		// Its plan was not read, and stands perhaps. Until its grace has passed it stays, so that its id is not free while it
+		// may count as new; then it is looked for.
 	default:
 		rp.orphan(rec.Run, rec.Generation)
 	}
+}
+
+// recent reports whether a record is of a generation that was skipped, and may be within its grace.
+func (rp *reaper) recent(rec subjects.Record) bool {
+	x := &rp.cursors.skipped[rec.Run.Partition()]
+	return x.below > 0 && x.recent(rec.Generation, rp.clock.Now())
 }
 
 // orphan notes a generation that is to go by its name, and returns whether there is room for it. Records that don't fit
@@ -52,6 +62,17 @@ func (rp *reaper) orphan(id subjects.Run, generation uint64) bool {
 	}
 	rp.orphans[kv.Generation{Run: id, Number: generation}] = rp.cursors.owned[id.Partition()]
 	return true
+}
+
+// undismissed notes a run that is to leave the ledger before its grace and is there still: until it has, its id is not free, so
+// it does not count as over.
+func (rp *reaper) undismissed(id subjects.Run, generation uint64) {
+	if rp.orphan(id, generation) {
+		if rp.unfree == nil {
+			rp.unfree = map[kv.Generation]bool{}
+		}
+		rp.unfree[kv.Generation{Run: id, Number: generation}] = true
+	}
 }
 
 // dismissed notes that all records of a run up to a sequence left the ledger before its grace. What was read of it since
@@ -133,6 +154,8 @@ func (rp *reaper) nextOrphans() (groups []group) {
 		r := rp.runs.byID[g.Run]
 		if c != nil && rp.cursors.owned[g.Run.Partition()] == c && (r == nil || r.generation != g.Number) {
 			due, from[g] = append(due, g), c
+		} else {
+			delete(rp.unfree, g)
 		}
 	}
 	slices.SortFunc(due, func(a, b kv.Generation) int {
@@ -160,11 +183,10 @@ func (rp *reaper) lifeOf(c *cursor) string {
 // purged takes what a purge of orphans came to. One that was read again meanwhile is of the cursor that did.
 func (rp *reaper) purged(g group, err error) {
 	rp.answered(g.from.shard, err)
-	if err == nil {
-		return
-	}
 	for _, x := range g.runs {
-		if rp.orphans[x] == nil {
+		if err == nil {
+			delete(rp.unfree, x)
+		} else if rp.orphans[x] == nil {
 			rp.orphans[x] = g.from
 		}
 	}
@@ -188,4 +210,119 @@ func (rp *reaper) strayed(strays []stray) {
 	for _, x := range strays {
 		rp.stray(kv.Entry{Subject: x.subject, Seq: x.seq})
 	}
+}
+
+// What an owner has skipped when it took a partition over goes with all that lies below the marks of a shard. What a longer
+// run holds up there would stay, for nobody has it in memory to let it go by its name. So once it is time for that, the
+// owner reads each such partition once more, one after the other, and notes what it finds as orphans.
+
+// seeking is the reading of a partition for what is left of what was skipped there.
+type seeking struct {
+	partition int
+	from      *cursor // that skipped it
+	below     uint64
+	found     map[kv.Generation]bool
+	strays    []kv.Entry
+	read      bool         // to its end: what comes behind that is none of this; known to the cursor's callbacks
+	reading   kv.Following // nil until it has begun
+	ended     bool
+}
+
+// take notes a record of a generation that was skipped, as far as there is room; it may be called beside the loop.
+func (s *seeking) take(e kv.Entry) {
+	rec, ok := subjects.ParseRecord(e.Subject)
+	switch {
+	case s.read || len(s.found)+len(s.strays) >= maxOrphans:
+	case !ok:
+		if rec.Kind == subjects.MisplacedRecord && e.Seq < s.below {
+			s.strays = append(s.strays, kv.Entry{Subject: e.Subject, Seq: e.Seq})
+		}
+	case rec.Kind == subjects.PlanKind:
+		if e.Seq < s.below {
+			s.found[kv.Generation{Run: rec.Run, Number: e.Seq}] = true
+		}
+	case rec.Kind == subjects.UnknownRecord && rec.Generation == 0: // a newer version's
+	case rec.Generation >= e.Seq:
+		if e.Seq < s.below {
+			s.strays = append(s.strays, kv.Entry{Subject: e.Subject, Seq: e.Seq})
+		}
+	case rec.Generation < s.below:
+		s.found[kv.Generation{Run: rec.Run, Number: rec.Generation}] = true
+	}
+}
+
+// seek begins to read a partition of which something was skipped, once all of it may go by its name.
+func (rp *reaper) seek(now time.Time) {
+	if rp.seeking != nil {
+		return
+	}
+	for p := range rp.cursors.skipped {
+		x, c := &rp.cursors.skipped[p], rp.cursors.owned[p]
+		if x.below == 0 || now.Sub(x.until) < purgeAtLast || c == nil || !c.caughtUp || c.reading == nil {
+			continue
+		}
+		s := &seeking{partition: p, from: c, below: x.below, found: map[kv.Generation]bool{}}
+		rp.seeking = s
+		rp.job(func(ctx context.Context) {
+			reading, err := rp.store.Follow(ctx, c.shard, []int{p}, kv.Since{}, s.take,
+				func(uint64) {
+					s.read = true
+					rp.post(func() { rp.sought(s, true) })
+				},
+				func(error) { rp.post(func() { rp.sought(s, false) }) })
+			rp.post(func() {
+				if err != nil {
+					rp.sought(s, false) // the next turn tries again
+					return
+				}
+				if s.reading = reading; s.ended {
+					reading.Stop()
+				}
+			})
+		})
+		return
+	}
+}
+
+// sought ends the reading of a partition; all is whether it was read to its end.
+func (rp *reaper) sought(s *seeking, all bool) {
+	if s.ended {
+		return
+	}
+	if s.ended, rp.seeking = true, nil; s.reading != nil {
+		s.reading.Stop()
+	}
+	if !all || rp.cursors.owned[s.partition] != s.from {
+		return // who reads it anew finds it
+	}
+	left := len(s.found) + len(s.strays)
+	if left > 0 {
+		rp.log.Info("what was skipped when a partition was read lies there still, and goes by its name", "partition", s.partition, "records", left)
+	}
+	fit := left < maxOrphans
+	for g := range s.found {
+		fit = rp.orphan(g.Run, g.Number) && fit
+	}
+	for _, e := range s.strays {
+		rp.stray(e)
+	}
+	if fit { // else what is left is looked for once these are gone
+		rp.cursors.skipped[s.partition] = skipped{}
+	}
+}
+
+// skips reports whether something was skipped that may go now.
+func (rp *reaper) skips(now time.Time) bool {
+	return slices.ContainsFunc(rp.cursors.skipped[:], func(x skipped) bool { return x.below > 0 && !x.purged && !now.Before(x.until) })
+}
+
+// goesBelow reports whether something that was skipped goes with all that lies below a sequence, and takes it for asked for.
+func (rp *reaper) goesBelow(shard int, upTo uint64, now time.Time) (goes bool) {
+	for p := range rp.cursors.skipped {
+		x := &rp.cursors.skipped[p]
+		if subjects.LedgerShard(p, rp.store.Shards()) == shard && x.below > 0 && x.below <= upTo && !x.purged && !now.Before(x.until) {
+			x.purged, goes = true, true
+		}
+	}
+	return goes
 }

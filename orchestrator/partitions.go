@@ -56,6 +56,7 @@ type partitions struct {
 	serves   func(uint64)
 	released func()
 	alone    func(partitionSet) // is told where nobody else is at work any more
+	worth    uint64             // of how many records another cursor has to spare the reading
 	others   uint64             // the partitions in which another member may be at work, with a bit for each
 	lacks    string             // what runs of the ledger need and this orchestrator does not know
 }
@@ -88,7 +89,7 @@ func (ps *partitions) own(members []kv.Member) {
 	ps.reaper.others = max(len(members)-1, 0)
 	ps.drop(lost)
 	for _, shard := range slices.Sorted(maps.Keys(gained)) {
-		ps.follow(shard, gained[shard])
+		ps.take(shard, gained[shard])
 	}
 	if lost != (partitionSet{}) || len(gained) > 0 {
 		ps.log.Info("ownership changed", "members", len(members), "partitions", ps.cursors.count())
@@ -161,15 +162,55 @@ func (ps *partitions) lacking(needs string) {
 	ps.lacks = needs
 }
 
-// follow opens a cursor over partitions that are ours from now on.
-func (ps *partitions) follow(shard int, list []int) {
-	c := &cursor{shard: shard, partitions: list}
+// worthACursor is of how many records a cursor more has to spare the reading: the server makes ready and sends that many in
+// about the time that a cursor takes to be made.
+const worthACursor = 500
+
+// mostCursors is into how many cursors the partitions of a shard that are gained together are divided.
+const mostCursors = 3
+
+// take begins to read partitions of a shard that are ours from now on, each from where earlier owners have said that all
+// before is over; of those of which nothing was heard, all. So what is read is what goes on, and not what ended within
+// the grace, which may be a hundred times as much.
+func (ps *partitions) take(shard int, gained []int) {
+	life, over := ps.heard(shard)
+	for _, b := range divided(gained, func(p int) uint64 { return over[p] }, mostCursors, ps.worth) {
+		ps.follow(shard, b.partitions, kv.Since{Life: life, Seq: b.since})
+	}
+}
+
+// heard returns how far the runs of a shard's partitions are over, as others have told, in the life of the ledger that
+// this loop reads, or the one that was heard of last. Whether the ledger is in that life still is seen when it is read.
+func (ps *partitions) heard(shard int) (life string, over [subjects.Partitions]uint64) {
+	marks := slices.DeleteFunc(ps.reaper.marks(), func(m kv.Mark) bool { return m.Shard != shard })
+	if len(marks) > 0 {
+		life = marks[len(marks)-1].Life
+	}
+	for _, c := range ps.cursors.all() {
+		if c.shard == shard && c.reading != nil {
+			life = c.reading.Life()
+		}
+	}
+	for _, m := range marks {
+		for p := range over {
+			if m.Life == life && m.Partitions>>p&1 == 1 {
+				over[p] = max(over[p], m.Over)
+			}
+		}
+	}
+	return life, over
+}
+
+// follow opens a cursor over partitions that are ours from now on, which leaves out what lies below since.
+func (ps *partitions) follow(shard int, list []int, since kv.Since) {
+	c := &cursor{shard: shard, partitions: list, since: since.Seq}
 	c.next = func() { ps.openNext(c) }
 	for _, p := range list {
 		ps.cursors.owned[p] = c
+		ps.cursors.skipped[p] = skipped{below: since.Seq, until: ps.clock.Now().Add(max(ps.cfg.Grace, 3*freshFor))}
 	}
 	ps.job(func(ctx context.Context) {
-		reading, err := ps.store.Follow(ctx, shard, list,
+		reading, err := ps.store.Follow(ctx, shard, list, since,
 			func(e kv.Entry) { ps.mail.record(e, c) },
 			func(last uint64) { ps.post(func() { ps.caughtUp(c, last) }) },
 			func(err error) {
@@ -196,7 +237,8 @@ func (ps *partitions) drop(lost partitionSet) {
 	before := ps.cursors.all()
 	for p := range lost {
 		if lost[p] {
-			ps.cursors.owned[p], ps.runs.oldest[p] = nil, oldest{}
+			ps.cursors.owned[p], ps.cursors.skipped[p] = nil, skipped{}
+			ps.runs.leave(p)
 			ps.outgoing.leave(p)
 		}
 	}
@@ -208,7 +250,7 @@ func (ps *partitions) drop(lost partitionSet) {
 	}
 }
 
-// restart reads all partitions of a cursor again from the start.
+// restart reads all partitions of a cursor again from the start: what was heard of them may be of a ledger that is another.
 func (ps *partitions) restart(c *cursor) {
 	var again partitionSet
 	var list []int
@@ -220,7 +262,7 @@ func (ps *partitions) restart(c *cursor) {
 	}
 	if len(list) > 0 && ps.ctx.Err() == nil {
 		ps.drop(again)
-		ps.follow(c.shard, list)
+		ps.follow(c.shard, list, kv.Since{})
 		ps.share()
 	}
 }
@@ -245,6 +287,7 @@ const openWide = 32
 // what is.
 func (ps *partitions) caughtUp(c *cursor, last uint64) {
 	c.caughtUp, c.last = true, max(c.last, last)
+	ps.log.Info("partitions were read", "shard", c.shard, "partitions", len(c.partitions), "since", c.since, "records", c.lay)
 	for _, r := range ps.runs.byID {
 		if ps.cursors.owned[r.id.Partition()] == c && r.phase == replaying {
 			c.closed = append(c.closed, r)

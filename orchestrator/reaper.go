@@ -32,7 +32,10 @@ type reaper struct {
 	over    []*run // past their grace, still in the ledger
 	orphans map[kv.Generation]*cursor
 	strays  map[stray]bool
-	busy    bool // orphans or strays are being purged
+	unfree  map[kv.Generation]bool // orphans that are to go before their grace
+	busy    bool                   // orphans or strays are being purged
+	seeking *seeking
+	worth   uint64 // of how many records a mark more has to spare the reading
 	ticks   int
 	refused int // purges in a row that the ledger's life refused
 }
@@ -46,7 +49,7 @@ const (
 func newReaper(e *env, c *cursors, runs *runTable) *reaper {
 	return &reaper{
 		env: e, cursors: c, runs: runs,
-		mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil },
+		mark: func([]kv.Mark) {}, marks: func() []kv.Mark { return nil }, worth: worthACursor,
 	}
 }
 
@@ -56,13 +59,19 @@ func (rp *reaper) finished(r *run) { rp.done = append(rp.done, r) }
 // purge removes what is past its grace.
 func (rp *reaper) purge(now time.Time) {
 	rp.age(now)
+	rp.advance()
+	own := rp.ownMarks(now)
+	others := rp.others + rp.siblings
+	if others > 0 {
+		rp.mark(own)
+	}
 	// Each of several owners makes the requests, at its own times, and forgets its own runs after them: so nobody needs
 	// to know whether another did, and all make no more requests than one.
-	others := rp.others + rp.siblings
-	if rp.ticks++; rp.ticks%min(1+others, purgeTurns) == 0 && others+len(rp.over) > 0 {
-		rp.purgeTogether()
+	if rp.ticks++; rp.ticks%min(1+others, purgeTurns) == 0 {
+		rp.purgeTogether(own, now)
 	}
 	rp.release(now)
+	rp.seek(now)
 	rp.purgeOrphans()
 }
 
@@ -85,24 +94,21 @@ func (rp *reaper) age(now time.Time) {
 	})
 }
 
-// purgeTogether tells how far the own runs are over, and removes all that lies below everybody's marks.
-func (rp *reaper) purgeTogether() {
-	rp.advance()
-	own := rp.ownMarks()
-	rp.mark(own)
-	if len(rp.over) == 0 {
+// purgeTogether removes all that lies below everybody's marks.
+func (rp *reaper) purgeTogether(own []kv.Mark, now time.Time) {
+	if len(rp.over) == 0 && !rp.skips(now) {
 		return
 	}
 	all := slices.Concat(own, rp.marks())
 	for shard := range rp.store.Shards() {
 		if life, upTo, whole := rp.wholeShard(shard, all); whole {
-			rp.purgeBelow(shard, upTo, life)
+			rp.purgeBelow(shard, upTo, life, now)
 		}
 	}
 }
 
 // purgeBelow removes all records of a shard below a sequence and forgets the runs that lay wholly there.
-func (rp *reaper) purgeBelow(shard int, upTo uint64, life string) {
+func (rp *reaper) purgeBelow(shard int, upTo uint64, life string, now time.Time) {
 	var gone, kept []*run
 	for _, r := range rp.over {
 		switch {
@@ -113,7 +119,7 @@ func (rp *reaper) purgeBelow(shard int, upTo uint64, life string) {
 			kept = append(kept, r)
 		}
 	}
-	if len(gone) == 0 {
+	if skips := rp.goesBelow(shard, upTo, now); len(gone) == 0 && !skips {
 		return
 	}
 	rp.over = kept
@@ -167,6 +173,10 @@ func (rp *reaper) release(now time.Time) {
 // Where several orchestrators share a ledger shard, each tells the others with its member key how far the runs of its
 // partitions are over (kv.Mark). Whoever has marks of all partitions of a shard may remove everything below the lowest.
 //
+// Beside that they tell below which sequence all is over, within its grace or past it. Who takes a partition over begins to
+// read there (partitions.take). Of what it has skipped it knows nothing but that it was over when it came: so it tells no
+// mark of what may go before a grace has passed since, and then removes what is left of it (skipped, seek).
+//
 // That needs no agreement, since a mark once true stays true: what is over stays over, what was read is read, and
 // whoever owns a partition later finds nothing of it below the mark that goes on. So it does not matter how old a mark
 // is, whether whoever told it sleeps, is dead or owns the partition no more, nor how late the request comes that rests
@@ -194,36 +204,69 @@ func (rp *reaper) check(shard int) {
 }
 
 // lowest gives, by partition, the lowest sequence that must stay: the plan of its first run that isn't over, or what
-// its cursor has not read yet; 0 where that isn't known.
-func (rp *reaper) lowest() *[subjects.Partitions]uint64 {
-	var low [subjects.Partitions]uint64
+// its cursor has not read yet; 0 where that isn't known, as of what was skipped when it was read (skipped). And the
+// sequence of the plan of the first run that goes on, likewise.
+func (rp *reaper) lowest(now time.Time) (low, going *[subjects.Partitions]uint64) {
+	low, going = new([subjects.Partitions]uint64), new([subjects.Partitions]uint64)
+	over := isOver(now)
 	for i, c := range rp.cursors.owned {
 		if c == nil || !c.caughtUp || c.reading == nil {
 			continue
 		}
-		low[i] = c.last + 1
-		if seq, ok := rp.runs.oldest[i].first(); ok {
-			low[i] = min(low[i], seq)
+		read := c.last + 1
+		going[i] = read
+		if seq, ok := rp.runs.going[i].first(over); ok {
+			going[i] = min(read, seq)
 		}
-	}
-	return &low
-}
-
-// ownMarks returns a mark for each shard with partitions of ours, and for each of its lives where cursors have read
-// several.
-func (rp *reaper) ownMarks() (all []kv.Mark) {
-	for p, below := range rp.lowest() {
-		if below == 0 {
+		for g := range rp.unfree {
+			if g.Run.Partition() == i {
+				going[i] = min(going[i], g.Number)
+			}
+		}
+		if rp.cursors.skipped[i].recent(0, now) {
 			continue
 		}
-		shard, life := subjects.LedgerShard(p, rp.store.Shards()), rp.cursors.owned[p].reading.Life()
-		i := slices.IndexFunc(all, func(m kv.Mark) bool { return m.Shard == shard && m.Life == life })
-		if i < 0 {
-			i = len(all)
-			all = append(all, kv.Mark{Shard: shard, Life: life, Below: below})
+		low[i] = read
+		if seq, ok := rp.runs.oldest[i].first(mayGo); ok {
+			low[i] = min(read, seq)
 		}
-		all[i].Partitions |= 1 << p
-		all[i].Below = min(all[i].Below, below)
+	}
+	return low, going
+}
+
+// mostMarks is how many marks an owner tells of one shard, in one life.
+const mostMarks = 4
+
+// ownMarks returns the marks of what is ours: for each shard, and for each of its lives where cursors have read several,
+// one mark, or some where partitions lie far apart.
+func (rp *reaper) ownMarks(now time.Time) (all []kv.Mark) {
+	type told struct {
+		shard   int
+		life    string
+		unknown bool // what must stay
+	}
+	low, going := rp.lowest(now)
+	var order []told
+	of := map[told][]int{}
+	for p, over := range going {
+		if over == 0 {
+			continue
+		}
+		x := told{subjects.LedgerShard(p, rp.store.Shards()), rp.cursors.owned[p].reading.Life(), low[p] == 0}
+		if of[x] == nil {
+			order = append(order, x)
+		}
+		of[x] = append(of[x], p)
+	}
+	for _, x := range order {
+		for _, g := range divided(of[x], func(p int) uint64 { return going[p] }, mostMarks, rp.worth) {
+			m := kv.Mark{Shard: x.shard, Life: x.life, Below: low[g.partitions[0]], Over: g.since}
+			for _, p := range g.partitions {
+				m.Partitions |= 1 << p
+				m.Below = min(m.Below, low[p])
+			}
+			all = append(all, m)
+		}
 	}
 	return all
 }

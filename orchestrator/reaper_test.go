@@ -1,9 +1,11 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +24,18 @@ type reaping struct {
 	answer  error
 	// meanwhile happens before the answer comes.
 	meanwhile func()
+	lies      []kv.Entry // what a partition holds that is read once more
+	told      []kv.Mark
+	time      time.Time
 }
+
+// clockAt is a clock that is set.
+type clockAt struct {
+	clock
+	*reaping
+}
+
+func (c clockAt) Now() time.Time { return c.time }
 
 func newReaping() *reaping {
 	r := &reaping{}
@@ -35,6 +48,8 @@ func newReaping() *reaping {
 		x.phase = forgotten
 		r.runs.remove(x)
 	}
+	e.clock = clockAt{reaping: r}
+	r.mark = func(told []kv.Mark) { r.told = told }
 	r.reads("first")
 	return r
 }
@@ -59,7 +74,7 @@ func (r *reaping) has(generation uint64, doneAt time.Time) {
 
 // at has the reaper's turn come, and returns what it asked for.
 func (r *reaping) at(now time.Time) []string {
-	r.asked = nil
+	r.asked, r.time = nil, now
 	r.purge(now)
 	for items := r.mail.take(nil); len(items) > 0; items = r.mail.take(nil) {
 		for _, i := range items {
@@ -84,6 +99,16 @@ func (r *reaping) PurgeRuns(_ context.Context, _ int, runs []kv.Generation, life
 		r.meanwhile()
 	}
 	return r.answer
+}
+
+func (r *reaping) Follow(_ context.Context, _ int, partitions []int, _ kv.Since, each func(kv.Entry), caughtUp func(uint64), _ func(error)) (kv.Following, error) {
+	for _, e := range r.lies {
+		if rec, _ := subjects.ParseRecord(e.Subject); rec.Run.Partition() == partitions[0] {
+			each(e)
+		}
+	}
+	caughtUp(100)
+	return readLife(""), nil
 }
 
 type atOnce struct{ runner }
@@ -163,4 +188,111 @@ func TestRunsGoThoughEveryLifeIsRefused(t *testing.T) {
 	}
 	r.answer = nil
 	require.Equal(t, []string{`gone/7 in ""`}, r.at(noon))
+}
+
+// What an owner has skipped was over when it came, nobody here knows for how long: for a grace it tells the others of none of
+// it that it may go, and removes none of it; what is left then goes by its name.
+func TestWhatWasSkippedStaysForAGrace(t *testing.T) {
+	t.Parallel()
+	r := newReaping()
+	r.others, r.worth = 1, 10
+	skipped, other := subjects.NewRun("t", "skipped"), subjects.NewRun("t", "other")
+	p := skipped.Partition()
+	require.NotEqual(t, p, other.Partition())
+	r.cursors.skipped[p].below, r.cursors.skipped[p].until = 50, noon.Add(time.Minute)
+	record := func(id subjects.Run, generation, seq uint64) {
+		e := kv.Entry{Subject: subjects.StopRecord(id, generation, 1), Seq: seq}
+		rec, ok := subjects.ParseRecord(e.Subject)
+		require.True(t, ok)
+		r.withoutPlan(rec, nil, e)
+	}
+	r.time = noon
+	record(skipped, 7, 60) // late, of what was skipped
+	record(skipped, 55, 61)
+	record(other, 8, 62)
+	require.Equal(t, []string{`other/8 in "first"`, `skipped/55 in "first"`}, r.at(noon))
+	require.Equal(t, []kv.Mark{
+		{Life: "first", Partitions: ^uint64(0) &^ (1 << p), Below: 101, Over: 101}, {Life: "first", Partitions: 1 << p, Over: 101},
+	}, byPartitions(r.told))
+	require.Empty(t, r.at(noon.Add(time.Minute-1)))
+	require.Equal(t, []string{`below 101 in "first"`}, append(r.at(noon.Add(time.Minute)), r.at(noon.Add(time.Minute+time.Second))...), "once, in one of two turns")
+	require.Equal(t, []kv.Mark{{Life: "first", Partitions: ^uint64(0), Below: 101, Over: 101}}, r.told)
+	for seq, subject := range map[uint64]string{
+		5: subjects.PlanRecord(skipped, 1), 6: subjects.StopRecord(skipped, 5, 1), 60: subjects.StopRecord(skipped, 7, 1), 70: subjects.StopRecord(skipped, 55, 1),
+	} {
+		r.lies = append(r.lies, kv.Entry{Subject: subject, Seq: seq})
+	}
+	require.Equal(t, []string{`skipped/5 in "first"`, `skipped/7 in "first"`}, append(r.at(noon.Add(time.Minute+purgeAtLast)), r.at(noon.Add(2*time.Minute))...))
+	require.Empty(t, r.at(noon.Add(time.Hour)))
+	require.Zero(t, r.cursors.skipped[p])
+}
+
+func byPartitions(marks []kv.Mark) []kv.Mark {
+	slices.SortFunc(marks, func(a, b kv.Mark) int { return cmp.Compare(b.Below, a.Below) })
+	return marks
+}
+
+// A mark tells what is over within its grace, too; not what goes on, waits for its notice, or has an id that counts as new
+// for longer than others wait.
+func TestWhatCountsAsOver(t *testing.T) {
+	t.Parallel()
+	r := newReaping()
+	r.others = 1
+	over := func() uint64 {
+		r.at(noon.Add(time.Second))
+		require.Len(t, r.told, 1)
+		return r.told[0].Over
+	}
+	require.EqualValues(t, 101, over())
+	r.has(20, noon)
+	r.has(30, time.Time{})
+	long := r.runs.byID[subjects.NewRun("t", "r30")]
+	require.EqualValues(t, 30, over())
+	require.EqualValues(t, 20, r.told[0].Below, "what is within its grace stays")
+	long.phase = finishing
+	require.EqualValues(t, 30, over(), "its document may not stand")
+	long.phase = foreign
+	require.EqualValues(t, 30, over())
+	long.phase, long.doneAt = finished, noon
+	require.EqualValues(t, 101, over())
+	ahead := &run{identity: identity{id: subjects.NewRun("t", "019ac000-0000-7000-8000-000000000000"), generation: 40}, phase: finished, doneAt: noon}
+	made, dated := subjects.MadeAt(ahead.id.ID)
+	require.True(t, dated)
+	ahead.submitted = made.Add(-time.Hour) // an id from the future
+	r.runs.add(ahead)
+	require.EqualValues(t, 40, over())
+	ahead.submitted = made
+	require.EqualValues(t, 101, over())
+	r.answer = fault.New(fault.Timeout, "no answer")
+	r.undismissed(subjects.NewRun("t", "rejected"), 60)
+	require.EqualValues(t, 60, over(), "its id is not free")
+	r.answer = nil
+	over()
+	require.EqualValues(t, 101, over())
+	for _, c := range r.cursors.all() {
+		c.last = 15 // so far it has read
+		c.reading = reads{readLife("first"), 15}
+	}
+	require.EqualValues(t, 16, over(), "not what was not read")
+}
+
+type reads struct {
+	readLife
+	at uint64
+}
+
+func (r reads) Position() uint64 { return r.at }
+
+// Partitions are read from where most of them need be read, and those that lie far behind by themselves.
+func TestPartitionsAreDividedByWhatIsOver(t *testing.T) {
+	t.Parallel()
+	over := map[int]uint64{1: 10_000, 2: 9_900, 3: 0, 4: 9_950, 5: 2_000, 6: 10}
+	of := func(most int, worth uint64, list ...int) []startsAt {
+		return divided(list, func(p int) uint64 { return over[p] }, most, worth)
+	}
+	require.Equal(t, []startsAt{{[]int{3, 6, 5, 2, 4, 1}, 0}}, of(1, 100, 1, 2, 3, 4, 5, 6))
+	require.Equal(t, []startsAt{{[]int{3, 6, 5}, 0}, {[]int{2, 4, 1}, 9_900}}, of(2, 100, 1, 2, 3, 4, 5, 6))
+	require.Equal(t, []startsAt{{[]int{2, 4, 1}, 9_900}}, of(3, 100, 1, 2, 4), "too little to make a cursor for")
+	require.Equal(t, []startsAt{{[]int{2}, 9_900}, {[]int{4, 1}, 9_950}}, of(3, 0, 1, 2, 4))
+	require.Empty(t, of(3, 0))
 }

@@ -242,10 +242,14 @@ func (r *run) bucket() string {
 // runTable holds the runs of a loop.
 type runTable struct {
 	byID   map[subjects.Run]*run
-	oldest [subjects.Partitions]oldest
+	oldest [subjects.Partitions]oldest // that must stay in the ledger
+	going  [subjects.Partitions]oldest // that are not over
 }
 
 func newRunTable() *runTable { return &runTable{byID: map[subjects.Run]*run{}} }
+
+// leave lets go of the order of a partition's runs.
+func (t *runTable) leave(partition int) { t.oldest[partition], t.going[partition] = oldest{}, oldest{} }
 
 // active counts runs that are not over.
 func (t *runTable) active() (n int) {
@@ -260,7 +264,9 @@ func (t *runTable) active() (n int) {
 // add takes a new run, in the order of the ledger.
 func (t *runTable) add(r *run) {
 	t.byID[r.id] = r
-	t.oldest[r.id.Partition()].add(r)
+	p := r.id.Partition()
+	t.oldest[p].add(r)
+	t.going[p].add(r)
 }
 
 // remove lets go of a run, unless another generation has taken its place.
@@ -474,19 +480,18 @@ func (r *run) path(step int) string {
 	return path
 }
 
-// oldest is the runs of a partition in the order of their plans, so that the first that is not over is at hand however
-// many there are. That is the order in which they come, for it is the ledger's, and before it is read again drop
+// oldest is the runs of a partition in the order of their plans, so that the first that doesn't count as gone is at hand
+// however many there are. That is the order in which they come, for it is the ledger's, and before it is read again drop
 // forgets them.
 type oldest struct {
-	runs []*run // also some that are over or forgotten
+	runs []*run // also some that are gone
 	kept int    // how many they were when those were last taken out
 }
 
 func (o *oldest) add(r *run) { o.runs = append(o.runs, r) }
 
-// first returns the sequence of the first plan whose run is not over, if there is one.
-func (o *oldest) first() (seq uint64, ok bool) {
-	gone := func(r *run) bool { return r.over || r.phase == forgotten }
+// first returns the sequence of the first plan whose run is not gone, if there is one. What is gone once is so for good.
+func (o *oldest) first(gone func(*run) bool) (seq uint64, ok bool) {
 	if len(o.runs) > 2*o.kept { // there may be many behind one that goes on
 		o.runs = slices.DeleteFunc(o.runs, gone)
 		o.kept = len(o.runs)
@@ -499,6 +504,18 @@ func (o *oldest) first() (seq uint64, ok bool) {
 		return 0, false
 	}
 	return o.runs[0].generation, true
+}
+
+// mayGo reports whether the records of a run may go.
+func mayGo(r *run) bool { return r.over || r.phase == forgotten }
+
+// isOver returns what reports whether nothing is left to be done for a run at some time but to purge it: its document
+// stands, and whoever waits was told. One whose id may count as new for longer than it takes whoever comes next to purge
+// anything is not over.
+func isOver(now time.Time) func(*run) bool {
+	return func(r *run) bool {
+		return r.phase == forgotten || r.phase == finished && now.Sub(r.doneAt) >= r.stays()-3*freshFor
+	}
 }
 
 // A plan whose id was used before, and whose first run is purged, is answered from the history. To find that out costs

@@ -67,6 +67,7 @@ func (w *world) newOrch(name string, life int) *orch {
 	for i, l := range o.loops.all {
 		l.reconciler.reads, l.dispatcher.bounds = w.knobs.reads, w.knobs.bounds
 		l.driver.letGoFrom = w.knobs.letGoFrom
+		l.partitions.worth, l.reaper.worth = w.knobs.worth, w.knobs.worth
 		l.dispatcher.agentry.inline, l.dispatcher.agentry.many = w.knobs.inline, w.knobs.many
 		l.bus, l.clock, l.jobs = simBus{o.process}, clock, o.jobs
 		l.announcer.answers = strconv.Itoa(i) + "."
@@ -103,7 +104,7 @@ func (o *orch) ordered() {
 		}
 	}
 	for p := range first {
-		if seq, _ := o.loops.of(p).runs.oldest[p].first(); seq != first[p] {
+		if seq, _ := o.loops.of(p).runs.oldest[p].first(mayGo); seq != first[p] {
 			o.w.violate("order", "%s takes plan %d for the first of partition %d that goes on; it is %d", o.name, seq, p, first[p])
 		}
 	}

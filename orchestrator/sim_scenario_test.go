@@ -33,6 +33,7 @@ type knobs struct {
 	sweep     time.Duration
 	lag       time.Duration // of a cursor
 	bounds    bounds        // of bytes
+	worth     uint64        // records that a cursor more, or a mark, has to spare
 	letGoFrom int64         // bytes that a run holds before its machine lets go of any
 	inline    int           // bytes of the record of a round before it lies in a blob
 	many      int           // calls of a round whose gates share what they look at
@@ -62,6 +63,7 @@ func newWorld(seed int64, b bug, tracing bool) *world {
 	w.knobs.inline = w.inlineRounds()
 	w.knobs.many = []int{1, manyCalls, 3}[seed%3]
 	w.knobs.letGoFrom = []int64{0, 0, 0, 64, letGoFrom}[seed%5]
+	w.knobs.worth = []uint64{0, 0, 0, worthACursor}[seed/3%4]
 	w.knobs.lag = 2 * time.Second
 	w.knobs.between = max(2*w.knobs.faults/time.Duration(pickOne(w, 4, 10, 30)), 1)
 	for i := range 1 + w.Intn(2) {

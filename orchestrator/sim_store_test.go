@@ -167,15 +167,16 @@ func (s *simStore) DispatchAsync(_ context.Context, d kv.Dispatch, done func(err
 	}, func() { s.DispatchAsync(context.Background(), d, done) })
 }
 
-func (s *simStore) Follow(_ context.Context, shard int, partitions []int, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
+func (s *simStore) Follow(_ context.Context, shard int, partitions []int, since kv.Since, each func(kv.Entry), caughtUp func(uint64), lost func(error)) (kv.Following, error) {
 	var c *simCursor
 	err := s.do("follow", func() {
 		st := s.w.ledger(shard)
-		c = &simCursor{p: s.p, s: st, next: 1, target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
+		c = &simCursor{p: s.p, s: st, next: s.w.begins(s.p, st, partitions, since), target: st.seq, each: each, caughtUp: caughtUp, lost: lost}
 		if len(partitions) < subjects.Partitions/len(s.w.shards) {
 			c.filter(partitions)
 		}
 		st.cursors = append(st.cursors, c)
+		s.w.seeks(s.p, partitions)
 		c.kick()
 	})
 	if err != nil {

@@ -240,7 +240,7 @@ func (f simFollowing) Position() uint64 {
 
 func (f simFollowing) Check() {}
 
-func (f simFollowing) Life() string { return "since " + f.c.s.name }
+func (f simFollowing) Life() string { return f.c.s.life() }
 
 // filter lets the cursor read these partitions alone.
 func (c *simCursor) filter(partitions []int) {

@@ -162,6 +162,7 @@ var sometimes = []string{
 	"a step took longer than its timeout", "the same, of one that had waited for something", "an attempt was sent that has a timeout",
 	"a turn of a run whose results were let go of", "a result in a document compared with its record",
 	"a turn while what an agent's round refers to was read again",
+	"an owner began to read at a mark", "an owner skipped what is over", "what was skipped was looked for",
 	"compared with the records", "compared with the tools", "a shared shard was purged", "a run was purged by its name",
 }
 

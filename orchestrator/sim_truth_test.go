@@ -68,6 +68,8 @@ type truth struct {
 	plan      *plan.Plan // nil where it isn't valid
 	start     *wire.Start
 	gone      bool // its plan record was purged
+	announced bool // whoever waits was told of its end
+	overAt    time.Duration
 	stopped   bool
 	disturbed bool // something besides the tools had a say
 	reused    bool
@@ -405,6 +407,7 @@ func (t *truths) historyWritten(e *kv.Entry) {
 	t.checkDead(x, &doc)
 	t.checkSunk(x, &doc)
 	t.history[id] = &past{gen: doc.Generation, doc: &doc}
+	x.overAt = t.w.now
 	if x.outcome = doc.Outcome.JSON(); doc.Stats.BytesReturned > wire.InlineLimit || len(x.outcome) > wire.InlineLimit {
 		x.outcome = doc.HeadWithOutcome() // what is too large for an event is not in it
 	}
@@ -435,9 +438,13 @@ func (t *truths) published(subject string, body []byte) {
 	if id, kind, ok := subjects.ParseEvent(subject); ok && kind == subjects.EventEnd {
 		var o outcome.Outcome
 		_ = o.UnmarshalJSON(body)
-		if x := t.of(id, o.Generation); x == nil || !bytes.Equal(x.outcome, body) {
+		x := t.of(id, o.Generation)
+		if x == nil || !bytes.Equal(x.outcome, body) {
 			t.w.violate("I1", "the end of %s was announced as %s, which is not what history was given", id.ID, body)
-		} else if h := t.history[id]; h.gen > x.gen || h.removed {
+			return
+		}
+		x.announced = true
+		if h := t.history[id]; h.gen > x.gen || h.removed {
 			t.w.stats["announced again after a later plan came"]++
 		}
 	}
@@ -508,6 +515,7 @@ func (t *truths) purged(_ *stream, e *kv.Entry) {
 		x := t.of(rec.Run, e.Seq)
 		x.gone = true
 		t.checkKept(x)
+		t.checkGrace(x)
 		return
 	}
 	if e.Seq < rec.Generation {

@@ -22,7 +22,8 @@ type Member struct {
 }
 
 // Mark says of some partitions of a ledger shard that every record below a sequence belongs to a run that is over and
-// past its grace, or to none. Records are never changed and sequences only grow, so a mark is true for ever, whoever
+// past its grace, or to none; and below another that it belongs to a run that is over, so that nothing is left to be done
+// for it but to purge it. Records are never changed and sequences only grow, so a mark is true for ever, whoever
 // owns the partitions later, with one exception: a server that loses power may come back with the end of its file
 // missing, and then gives the same sequences once more. So a mark names the life of the ledger that it is about, and
 // holds for that alone.
@@ -30,7 +31,8 @@ type Mark struct {
 	Shard      int
 	Life       string // of the ledger shard: since its server started, or in a cluster its leader was elected
 	Partitions uint64 // a bit for each
-	Below      uint64 // sequence of the first record that the mark says nothing about
+	Below      uint64 // sequence of the first record that may have to stay; 0 where that is not known
+	Over       uint64 // of the first whose run may go on; 0 where that is not known, as of a member that is older than that
 }
 
 // servesAll is what a member is taken to serve that does not tell, since it is older than that.
@@ -52,13 +54,14 @@ type markBody struct {
 	Life       string `json:"life"`
 	Partitions string `json:"partitions"`
 	Below      uint64 `json:"below"`
+	Over       uint64 `json:"over,omitempty"`
 }
 
 // Body writes what a member says. Its headers are Versioned, with the time to live that the store adds.
 func (m Member) Body() []byte {
 	b := memberBody{Serves: strconv.FormatUint(m.Serves, 16), Leaving: m.Leaving, Pulse: m.Pulse, Tenants: m.Tenants, Knows: m.Knows, Version: m.Version}
 	for _, x := range m.Marks {
-		b.Marks = append(b.Marks, markBody{x.Shard, x.Life, strconv.FormatUint(x.Partitions, 16), x.Below})
+		b.Marks = append(b.Marks, markBody{x.Shard, x.Life, strconv.FormatUint(x.Partitions, 16), x.Below, x.Over})
 	}
 	body, _ := json.Marshal(b) // strings and numbers: it can't fail
 	return body
@@ -75,7 +78,7 @@ func ParseMember(body []byte) Member {
 	}
 	for _, x := range b.Marks {
 		if set, err := strconv.ParseUint(x.Partitions, 16, 64); err == nil {
-			m.Marks = append(m.Marks, Mark{x.Shard, x.Life, set, x.Below})
+			m.Marks = append(m.Marks, Mark{x.Shard, x.Life, set, x.Below, x.Over})
 		}
 	}
 	return m

@@ -18,7 +18,7 @@ func TestMemberForm(t *testing.T) {
 	golden(t, "member", m.Header, m.Data, wiretest.Ignored, recode)
 	full := wire.Member{
 		Serves: 1<<63 | 5, Pulse: "_INBOX.x", Tenants: "ab12", Knows: []string{"language-2"}, Version: "v0.3.0",
-		Marks: []wire.Mark{{Shard: 1, Life: "L 2026", Partitions: 1<<63 | 2, Below: 900}, {Life: "M", Partitions: 1, Below: 7}},
+		Marks: []wire.Mark{{Shard: 1, Life: "L 2026", Partitions: 1<<63 | 2, Below: 900, Over: 1000}, {Life: "M", Partitions: 1, Below: 7}, {Life: "M", Partitions: 4, Over: 9}},
 	}
 	m = form(full)
 	golden(t, "member_full", m.Header, m.Data, wiretest.Ignored, recode)

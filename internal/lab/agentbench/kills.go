@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/stepjet/stepjet/internal/bench"
 	"github.com/stepjet/stepjet/internal/lab/chaos"
 	"github.com/stepjet/stepjet/internal/lab/journal"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // measureKills kills orchestrators and workers before and after everything that they do for a round, two of each kind at
@@ -144,13 +146,17 @@ func measureOwners(ctx context.Context, env Env, scale float64, stamp bench.Stam
 		return err
 	})
 	var kills []time.Time
-	for i := range atLeast(100*scale, 3) {
+	wanted := atLeast(30*scale, 3)
+	for i := range wanted {
 		select {
 		case <-time.After(4 * time.Second):
 		case <-within.Done():
 			return nil, working.Wait()
 		}
 		victim := i % 3
+		if err := s.tellOwners(ctx, i, wanted, kills); err != nil {
+			return nil, err
+		}
 		kills = append(kills, time.Now())
 		s.kill(parts[victim:victim+1], "an owner")
 		if parts[victim], err = s.start(ctx, false, nil); err != nil {
@@ -169,9 +175,20 @@ func measureOwners(ctx context.Context, env Env, scale float64, stamp bench.Stam
 
 // goOn measures for each kill how long the agent stood still that did so longest: from the kill to its next call.
 func (s *siege) goOn(c *Calls, kills []time.Time) error {
-	events, err := journal.Read(s.log)
+	longest, err := s.stoodStill(kills)
 	if err != nil {
 		return err
+	}
+	c.GoOnP50, c.GoOnP99 = bench.Quantile(longest, 0.5), bench.Quantile(longest, 0.99)
+	s.progress(fmt.Sprintf("after each of %d kills of an owner, the agent that stood still longest: p50 %.0f ms, p99 %.0f", len(kills), c.GoOnP50, c.GoOnP99))
+	return nil
+}
+
+// stoodStill returns for each kill how many milliseconds it took until the agent went on that stood still longest.
+func (s *siege) stoodStill(kills []time.Time) (longest []float64, err error) {
+	events, err := journal.Read(s.log)
+	if err != nil {
+		return nil, err
 	}
 	calls := map[string][]int64{}
 	for _, e := range events {
@@ -179,18 +196,39 @@ func (s *siege) goOn(c *Calls, kills []time.Time) error {
 			calls[e.Run] = append(calls[e.Run], e.At)
 		}
 	}
-	var longest []float64
+	for _, all := range calls {
+		slices.Sort(all)
+	}
 	for _, k := range kills {
 		at, most := k.UnixNano(), time.Duration(0)
 		for _, all := range calls {
-			slices.Sort(all)
 			if i, _ := slices.BinarySearch(all, at); i > 0 && i < len(all) { // it was under way
 				most = max(most, time.Duration(all[i]-at))
 			}
 		}
 		longest = append(longest, bench.MS(most))
 	}
-	c.GoOnP50, c.GoOnP99 = bench.Quantile(longest, 0.5), bench.Quantile(longest, 0.99)
-	s.progress(fmt.Sprintf("after each of %d kills of an owner, the agent that stood still longest: p50 %.0f ms, p99 %.0f", len(kills), c.GoOnP50, c.GoOnP99))
+	return longest, nil
+}
+
+// tellOwners says, before the next kill, what the last one came to so far, and how much the ledger holds.
+func (s *siege) tellOwners(ctx context.Context, done, wanted int, kills []time.Time) error {
+	js, err := jetstream.New(s.nc)
+	if err != nil {
+		return err
+	}
+	stream, err := js.Stream(ctx, subjects.LedgerStream(0))
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%d of %d kills of an owner, %d records in the ledger", done, wanted, stream.CachedInfo().State.Msgs)
+	if done > 0 {
+		still, err := s.stoodStill(kills[done-1:])
+		if err != nil {
+			return err
+		}
+		line += fmt.Sprintf("; after the last, the agent that stood still longest went on after %.0f ms", still[0])
+	}
+	s.progress(line)
 	return nil
 }

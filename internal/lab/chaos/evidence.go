@@ -93,7 +93,7 @@ func (w *watch) follow(ctx context.Context, store *kv.Store, shard int) {
 	}
 	for ctx.Err() == nil {
 		lost := make(chan struct{})
-		reading, err := store.Ledger.Follow(ctx, shard, partitions, func(e kv.Entry) {
+		reading, err := store.Ledger.Follow(ctx, shard, partitions, kv.Since{}, func(e kv.Entry) {
 			s := sighting(e)
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -253,7 +253,7 @@ func (w *World) collectLedger(ctx context.Context, shard int, e *Evidence) error
 		}
 	}
 	done, lost := make(chan struct{}), make(chan error, 1)
-	reading, err := w.store.Ledger.Follow(ctx, shard, partitions, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
+	reading, err := w.store.Ledger.Follow(ctx, shard, partitions, kv.Since{}, func(r kv.Entry) { e.Ledger = append(e.Ledger, r) },
 		func(uint64) { close(done) }, func(err error) { lost <- err })
 	if err != nil {
 		return err

@@ -211,6 +211,50 @@ var mutants = append([]mutant{
 		"orchestrator/reaper.go", "below < upTo {\n			upTo = below", "below > upTo {\n			upTo = below", "./orchestrator", "Marks|Shared|Sim",
 	},
 	{
+		"over-goes-on", "a mark counts a run as over whose document may not stand",
+		"orchestrator/run.go", "r.phase == finished && now.Sub(r.doneAt)", "(r.phase == finishing || r.phase == finished) && now.Sub(r.doneAt)", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
+	},
+	{
+		"over-new-id", "a mark counts a run as over whose id may count as new for longer than whoever comes next waits",
+		"orchestrator/run.go", "r.stays()-3*freshFor", "0", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
+	},
+	{
+		"over-untold", "of a run that was over when it was taken over nobody is told, and it counts as over",
+		"orchestrator/lifecycle_finish.go", "		r.drop()\n		lc.announcer.end(r.id, r.client, before)\n", "		r.drop()\n", "./orchestrator", "SimulatedWorlds$",
+	},
+	{
+		"over-unread", "marks tell of what was not read",
+		"orchestrator/reaper.go", "read := c.last + 1\n", "read := c.last + 1000\n", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
+	},
+	{
+		"over-not-free", "a mark counts a rejected run as over that could not be removed yet",
+		"orchestrator/reaper.go", "going[i] = min(going[i], g.Number)", "_ = g", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
+	},
+	{
+		"skipped-orphan", "a late record of a run that was skipped has the run purged within its grace",
+		"orchestrator/orphans.go", "	case rp.recent(rec):", "	case false:", "./orchestrator", "SkippedStays|SimulatedWorlds$",
+	},
+	{
+		"skipped-may-go", "who has skipped runs that are over tells at once that they may go",
+		"orchestrator/reaper.go", "		if rp.cursors.skipped[i].recent(0, now) {", "		if false {", "./orchestrator", "SkippedStays|SimulatedWorlds$",
+	},
+	{
+		"skipped-stays", "what was skipped and is held up by a longer run is never removed",
+		"orchestrator/orphans.go", "	if rp.seeking != nil {\n		return", "	if true {\n		return", "./orchestrator", "SkippedStays|SimulatedWorlds$",
+	},
+	{
+		"mark-of-any-life", "partitions are read from a mark of another life of the ledger",
+		"kv/cursor.go", "	if c.since.Life != c.Life() {", "	if false {", "./kv", "AReadingBegins",
+	},
+	{
+		"mark-forgotten", "of a partition only what was told of it last is known",
+		"kv/ledger_purge.go", "x.below[p], x.over[p] = max(x.below[p], m.Below), max(x.over[p], m.Over)", "x.below[p], x.over[p] = m.Below, m.Over", "./kv", "MarksThatWereHeard",
+	},
+	{
+		"skipped-conflict", "another plan under the id of a run that was skipped is refused without a word",
+		"orchestrator/api.go", "			s.submittedAgain(l, m, id)\n", "", "./orchestrator", "TakeoverSkips",
+	},
+	{
 		"leased-purged", "leased steps are purged in one request, which makes the server forget others' leases",
 		"kv/queue_withdraw.go", "	return s.takeOut(ctx, shard, tool, subjects.RunToolFilter(\"step\", r, generation, tool, shard))",
 		"	return s.purge(ctx, subjects.StepsStream(shard), purgeRequest{Subject: subjects.RunToolFilter(\"step\", r, generation, tool, shard)})", "./kv", "",
