@@ -18,7 +18,7 @@ const (
 	lockedNested   = "'%s' can't be called yet: call '%s' first, and go on with what that opens."
 	lockedCategory = "'%s' can't be called yet: call '%s' with %s '%s' first, which opens it, and then '%s' again."
 	lockedClosed   = "'%s' can't be called any more: '%s' was opened, and from then on only its tools can be called: %s."
-	lockedArtifact = "'%s' can't be called yet: it needs an object of the type '%s', and no tool has returned one.%s"
+	lockedArtifact = "'%s' can't be called yet: it needs an object of the type '%s', and none was taken of what tools have returned so far.%s"
 	lockedShared   = "'%s' can't be called yet: nothing stands at '%s' of the state. Call a tool that writes it first."
 	lockedWhen     = "'%s' can't be called now: its condition is not true: %s. Go on with other tools."
 	lockedFailed   = "'%s' can't be called now: its condition can't be decided: %s. Go on with other tools."
