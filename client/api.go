@@ -85,9 +85,21 @@ func (c *Client) requestOnce(ctx context.Context, subject string, body []byte, p
 		return nil, err
 	}
 	if err := wire.ParseRefusal(m.Header, m.Data); err != nil {
-		return nil, err
+		return nil, markRefusal(err)
 	}
 	return m.Data, nil
+}
+
+// errLeftAlone is the cause of what an orchestrator says that is older than the run: another may know more. What this program
+// can't read itself has another.
+var errLeftAlone = errors.New("an orchestrator leaves the run alone")
+
+func markRefusal(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) && f.Code == fault.NewerVersion {
+		f.Cause = errLeftAlone
+	}
+	return err
 }
 
 // unanswered tells a request that nobody took, or answered in time, from all else.

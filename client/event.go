@@ -9,10 +9,14 @@ import (
 	"github.com/stepjet/stepjet/wire"
 )
 
+// EventLeftAlone is the kind of an event that no orchestrator sends: the owner of the run is older than what was written of it and
+// leaves it alone, Error says so. It goes on once a newer one owns it.
+const EventLeftAlone = "left_alone"
+
 // Event is something that happened to a run.
 type Event struct {
 	// Kind is one of subjects.EventStart, EventStep, EventProgress, EventMessage, EventToken, EventQuestion, EventAmend, EventEnd and
-	// EventConflict; it says which fields are set.
+	// EventConflict, or EventLeftAlone; it says which fields are set.
 	Kind string    `json:"kind"`
 	Run  string    `json:"run"`
 	Time time.Time `json:"time,omitzero"`

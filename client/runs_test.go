@@ -149,6 +149,52 @@ func TestTheOwnerOfARunSubmittedAMomentAgoIsAskedAgain(t *testing.T) {
 	require.NoError(t, w.client.Cancel(w.ctx(), "r", "me"))
 }
 
+// Who waits for a run that its owner leaves alone, since that is older, is told once, and goes on when a newer one owns it; what
+// this program can't read itself ends the wait.
+func TestARunThatIsLeftAloneIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	doc := chainDocument()
+	asked := 0
+	w.owner("r", subjects.VerbGet, func(*nats.Msg) *nats.Msg {
+		if asked++; asked < 3 {
+			return refusal(fault.NewerVersion, "run 'r' was written by a newer version of Stepjet")
+		}
+		return &nats.Msg{Data: doc.JSON()}
+	})
+	watch, err := w.client.NewWatcher(w.ctx(), "r")
+	require.NoError(t, err)
+	defer watch.Close()
+	var alone []client.Event
+	var out *outcome.Outcome
+	require.NoError(t, watch.Follow(w.ctx(), func(e client.Event) {
+		switch e.Kind {
+		case client.EventLeftAlone:
+			alone = append(alone, e)
+		case subjects.EventEnd:
+			out = e.Outcome
+		}
+	}))
+	require.NotNil(t, out)
+	require.Equal(t, 3, asked)
+	require.Len(t, alone, 1)
+	require.Equal(t, fault.NewerVersion, alone[0].Error.Code)
+	require.Contains(t, alone[0].Error.Message, "was written by a newer version")
+
+	_, err = w.client.Get(w.ctx(), "r")
+	require.NoError(t, err)
+	w.owner("never", subjects.VerbGet, func(*nats.Msg) *nats.Msg { return refusal(fault.NewerVersion, "no") })
+	_, err = w.client.Get(w.ctx(), "never")
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "who looks once is told at once")
+	w.owner("odd", subjects.VerbGet, func(*nats.Msg) *nats.Msg {
+		return &nats.Msg{Header: nats.Header{subjects.HeaderVersion: {"99"}}, Data: doc.JSON()}
+	})
+	other, err := w.client.NewWatcher(w.ctx(), "odd")
+	require.NoError(t, err)
+	defer other.Close()
+	require.Equal(t, fault.NewerVersion, fault.CodeOf(other.Follow(w.ctx(), func(client.Event) {})), "another orchestrator knows no better what this program can read")
+}
+
 // A document that is too large for a message comes through a blob.
 func TestGetFollowsTheOwnersHandle(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,8 @@ type Watcher struct {
 	// patient is whether some time has passed: what is out at the first look has most often just been sent.
 	patient bool
 
+	alone time.Time // since when its owner leaves the run alone; zero where it does not
+
 	generation uint64 // of the plan that is watched, where it is known
 	odd        int    // reads that found an earlier plan's rejection
 }
@@ -65,8 +67,9 @@ func (w *Watcher) Close() { _ = w.sub.Unsubscribe() } // a closed connection has
 
 // Watch reports what happens to a run until it is over: first what has happened already, then what comes. The last
 // event has the kind EventEnd and the whole outcome. Now and then the run is looked at, and what a step that is out
-// waits for is reported where that has changed. each is called from this goroutine. Errors: NotFound, ctx's own, those
-// of Get.
+// waits for is reported where that has changed. A run whose owner is older than what was written of it, and leaves it alone,
+// is waited for up to MostAlone, and that is reported: in an upgrade or a step back a newer one is there soon. each is called
+// from this goroutine. Errors: NotFound, ctx's own, those of Get.
 func (c *Client) Watch(ctx context.Context, run string, each func(Event)) error {
 	w, err := c.NewWatcher(ctx, run)
 	if err != nil {
@@ -231,6 +234,8 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 		switch code := fault.CodeOf(err); {
 		case ctx.Err() != nil:
 			return false, context.Cause(ctx)
+		case errors.Is(err, errLeftAlone):
+			return false, w.leftAlone(err, time.Now(), each)
 		case code == fault.NotFound || code == fault.NotReady:
 			return false, nil
 		case (code == fault.NoConnection || code == fault.Timeout) && !w.c.nc.IsClosed() && w.c.ctx.Err() == nil:
@@ -238,6 +243,7 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 		}
 		return false, err
 	}
+	w.alone = time.Time{}
 	if doc.Status == outcome.Rejected && doc.Generation < w.generation {
 		if w.odd++; w.odd < oddReads {
 			return false, nil
@@ -271,6 +277,21 @@ func (w *Watcher) catchUp(ctx context.Context, each func(Event)) (over bool, err
 	}
 	each(Event{Kind: subjects.EventEnd, Run: w.run, Time: doc.Finished, Outcome: doc.Outcome})
 	return true, nil
+}
+
+// MostAlone is how long a watcher waits for a run that orchestrators leave alone since they are older than what was written of it.
+const MostAlone = time.Minute
+
+// leftAlone reports that the owner leaves the run alone, once, and returns why as an error once it has done so for too long.
+func (w *Watcher) leftAlone(why error, now time.Time, each func(Event)) error {
+	if w.alone.IsZero() {
+		w.alone = now
+		each(Event{Kind: EventLeftAlone, Run: w.run, Time: now, Error: fault.As(why)})
+	}
+	if now.Sub(w.alone) >= MostAlone {
+		return why
+	}
+	return nil
 }
 
 // asking reports what waits for a person inside a step: in the plan of one, in a round of an agent, in an item.

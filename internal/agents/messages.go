@@ -38,6 +38,9 @@ func Messages(doc *outcome.Run) (all []Telling) {
 	return all
 }
 
+// MostOfMessage is how much of what an agent tells people stands in a line, in bytes.
+const MostOfMessage = 512
+
 // Brief returns a message in one line of at most so many bytes and a few, with where the whole is where that is more.
 func Brief(m *outcome.Message, most int) string {
 	said, whole := strings.Join(strings.Fields(m.Text), " "), max(m.Bytes, int64(len(m.Text)))

@@ -206,7 +206,7 @@ func writeMessages(b *bytes.Buffer, st style, doc *outcome.Run) {
 		if x.LeftOut > 0 {
 			t.add(cell{text: oneLine(x.Agent), paint: st.bold}, plain(st.dim("… "+text.Count(x.LeftOut, "message")+" before")))
 		}
-		t.add(cell{text: who, paint: st.bold}, plain(agents.Brief(x.Message, mostOfMessage)))
+		t.add(cell{text: who, paint: st.bold}, plain(agents.Brief(x.Message, agents.MostOfMessage)))
 	}
 	if len(t.rows) > 0 {
 		b.WriteString("\n" + st.dim("told people") + "\n")

@@ -66,7 +66,7 @@ func (l *lines) event(e client.Event) {
 	case subjects.EventProgress:
 		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "says"))+"  "+oneLine(e.Step)+"  "+howFar(e))
 	case subjects.EventMessage:
-		_, _ = fmt.Fprintln(l.w, l.st.bold(fmt.Sprintf("%-9s", "message"))+"  "+oneLine(e.Step)+"  "+agents.Brief(e.Message, mostOfMessage))
+		_, _ = fmt.Fprintln(l.w, l.st.bold(fmt.Sprintf("%-9s", "message"))+"  "+oneLine(e.Step)+"  "+agents.Brief(e.Message, agents.MostOfMessage))
 	case subjects.EventToken:
 		_, _ = fmt.Fprintln(l.w, l.st.dim(fmt.Sprintf("%-9s", "writes"))+"  "+oneLine(e.Step)+"  "+clipLine(e.Text))
 	case subjects.EventQuestion:
@@ -83,6 +83,8 @@ func (l *lines) event(e client.Event) {
 		_, _ = fmt.Fprintf(l.w, "%s  (to answer: stepjet questions show %s %s)\n", line, oneLine(e.Run), oneLine(e.Step))
 	case subjects.EventAmend:
 		_, _ = fmt.Fprintln(l.w, l.amended(e))
+	case client.EventLeftAlone:
+		_, _ = fmt.Fprintln(l.w, leftAlone(l.st, e))
 	case subjects.EventConflict:
 		for _, p := range e.Problems {
 			_, _ = fmt.Fprintf(l.w, "%s  %s\n", l.st.red("conflict "), oneLine(p.Message))
@@ -90,8 +92,11 @@ func (l *lines) event(e client.Event) {
 	}
 }
 
-// mostOfMessage is how much of what an agent tells people stands in a line, in bytes.
-const mostOfMessage = 512
+// leftAlone says that the owner of a run leaves it alone, and that it is waited for.
+func leftAlone(st style, e client.Event) string {
+	return st.yellow(fmt.Sprintf("%-9s", "waits")) + "  " + oneLine(e.Error.Message) +
+		fmt.Sprintf("; it goes on once one is there that knows its version, for which this waits %s at most", took(client.MostAlone))
+}
 
 // howFar is what the worker of a step says of how far it is.
 func howFar(e client.Event) string {
@@ -265,6 +270,10 @@ func newLive(on *screen.Screen, st style, of picture) *live {
 }
 
 func (l *live) event(e client.Event) {
+	if e.Kind == client.EventLeftAlone { // it stands above what is drawn
+		_, _ = fmt.Fprintln(l.screen, leftAlone(l.st, e))
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.of.apply(e, time.Now()) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -26,6 +27,7 @@ type progress struct {
 	end   time.Time
 
 	early map[string]client.Event // the last of each step that the plan doesn't have yet
+	told  string                  // the last that people were told by an agent, with its step
 }
 
 type stepView struct {
@@ -39,6 +41,7 @@ type stepView struct {
 	why     string
 	handled string // the step that dealt with its failure
 	inside  int    // steps of its own plan, and of those within, that are over
+	told    string // the last that people were told within it
 }
 
 func newProgress(run string, p *plan.Plan, now time.Time) *progress {
@@ -91,12 +94,24 @@ func (g *progress) apply(e client.Event, now time.Time) {
 		if i, ok := g.plan.Index(e.Step); ok && !g.steps[i].status.Terminal() && e.Revision == 0 && e.Round == nil { // of the step itself
 			g.step(client.Event{Step: e.Step, Status: outcome.StepAsking, Waiting: e.Waiting}, now)
 		}
+	case subjects.EventMessage:
+		g.tell(e)
 	case subjects.EventEnd:
 		g.over, g.end = true, now
 		g.dealtWith(e.Outcome)
 	}
 	if g.begun && !g.over {
 		g.markReady(now)
+	}
+}
+
+// tell takes what an agent tells people, which may stand in a plan within a step.
+func (g *progress) tell(e client.Event) {
+	outermost, _, _ := strings.Cut(e.Agent, "/")
+	id, _, _ := subjects.SplitItem(outermost)
+	if i, ok := g.plan.Index(id); ok {
+		g.steps[i].told = agents.Brief(e.Message, agents.MostOfMessage)
+		g.told = oneLine(id) + ": " + g.steps[i].told
 	}
 }
 
@@ -217,7 +232,10 @@ func (g *progress) lines(st style, width, rows int, now time.Time) []string {
 	if len(g.steps) <= rows-2 {
 		return append(out, g.stepLines(st, width, now)...)
 	}
-	return append(out, g.waveLines(st, rows-2)...)
+	if g.told == "" || rows < 4 {
+		return append(out, g.waveLines(st, rows-2)...)
+	}
+	return append(append(out, g.waveLines(st, rows-3)...), "  "+st.bold("message")+"  "+g.told)
 }
 
 func (g *progress) head(st style, now time.Time) string {
@@ -253,7 +271,7 @@ func (g *progress) stepLines(st style, width int, now time.Time) []string {
 				return st.step(s.status, text)
 			}
 			t.add(cell{text: label, paint: st.dim}, cell{text: mark(s.status), paint: color}, plain(g.plan.Steps[i].ID),
-				cell{text: does(g.plan, g.plan.Steps[i].ID, g.plan.Steps[i].Tool), paint: st.dim}, cell{text: g.state(i, now), paint: color})
+				cell{text: does(g.plan, g.plan.Steps[i].ID, g.plan.Steps[i].Tool), paint: st.dim}, cell{text: strings.TrimLeft(g.state(i, now)+g.steps[i].message(), " "), paint: color})
 		}
 	}
 	var b strings.Builder
@@ -263,6 +281,14 @@ func (g *progress) stepLines(st style, width int, now time.Time) []string {
 
 // inWordsOver says how far the plan of a step is.
 func inWordsOver(steps int) string { return text.Count(steps, "step") + " within it over" }
+
+// message is what a step adds to where it stands: the last that people were told within it.
+func (s *stepView) message() string {
+	if s.told == "" {
+		return ""
+	}
+	return "  says: " + s.told
+}
 
 // state says in words where a step stands.
 func (g *progress) state(i int, now time.Time) string {

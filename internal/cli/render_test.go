@@ -216,6 +216,29 @@ func TestGoldenProgress(t *testing.T) {
 	golden(t, "progress", b.String())
 }
 
+// What an agent of a plan tells people is seen with its step, also once that is over, and where there is no room for steps;
+// nothing in it steers a terminal.
+func TestProgressHasWhatAgentsTellPeople(t *testing.T) {
+	t.Parallel()
+	g := newProgress("trip", parsed(t, `{"steps":[{"id":"plan","tool":"planner"},{"id":"each","tool":"planner","depends_on":["plan"]},{"id":"pay","tool":"pay","depends_on":["each"]}]}`), noon)
+	tell := func(agent, text string) {
+		g.apply(client.Event{Kind: subjects.EventMessage, Agent: agent, Step: agent + "/=0/m", Message: &outcome.Message{Step: agent + "/=0/m", Text: text}}, noon)
+	}
+	g.apply(client.Event{Kind: subjects.EventStart, Steps: 3}, noon)
+	tell("plan", "It rains\n\x1b[2Jin Tokyo.")
+	drawn := func(rows int) string { return strings.Join(g.lines(style{}, 100, rows, noon), "\n") }
+	require.Regexp(t, `plan +planner +queued  0 ms  says: It rains  \[2Jin Tokyo\.`, drawn(24))
+	g.apply(client.Event{Kind: subjects.EventStep, Step: "plan", Status: outcome.StepSucceeded, MS: 12}, noon)
+	require.Regexp(t, `plan +planner +12\.0 ms  says: It rains`, drawn(24))
+	tell("each=2/=0/below", "Paid.")
+	require.Regexp(t, `each +planner +queued  0 ms  says: Paid\.`, drawn(24))
+	require.Contains(t, drawn(4), "message  each: Paid.")
+	require.NotContains(t, drawn(24)+drawn(4), "\x1b")
+	for rows := range 8 {
+		require.LessOrEqual(t, len(g.lines(style{}, 80, rows, noon)), max(rows, 2))
+	}
+}
+
 // onto is a terminal that can be redrawn.
 func onto(w io.Writer) *screen.Screen {
 	return screen.New(w, true, func() (columns, rows int) { return 80, 24 })

@@ -33,6 +33,16 @@ var ofAgents = []mutant{
 	{
 		"part-never-beside", "the part that a request has in it is stored by who makes the next one alone",
 		"orchestrator/agentry.go", "				if then(); beside != nil {", "				if then(); false {", "./orchestrator", "CarryASmallPart",
+		"left-alone-ends", "who watches a run is told that it failed once an older orchestrator leaves it alone",
+		"client/watch.go", "		case errors.Is(err, errLeftAlone):\n", "		case false:\n", "./client", "LeftAlone",
+	},
+	{
+		"left-alone-for-ever", "who watches a run that is left alone waits for ever",
+		"client/watch.go", "	if now.Sub(w.alone) >= MostAlone {", "	if false {", "./client", "WaitedForAWhile",
+	},
+	{
+		"begun-counts-twice", "what began while a planner wrote counts as a call of its own beside that of the answer",
+		"internal/agents/rounds.go", `if id := strings.TrimPrefix(s.Steps[k].ID, s.ID+"/"); called(`, `if id := s.Steps[k].ID; called(`, "./internal/agents", "CountsOnce",
 	},
 	{
 		"tool-logs-recent", "an agent's account has the calls of its last rounds alone",
