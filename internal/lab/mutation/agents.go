@@ -33,6 +33,8 @@ var ofAgents = []mutant{
 	{
 		"part-never-beside", "the part that a request has in it is stored by who makes the next one alone",
 		"orchestrator/agentry.go", "				if then(); beside != nil {", "				if then(); false {", "./orchestrator", "CarryASmallPart",
+	},
+	{
 		"left-alone-ends", "who watches a run is told that it failed once an older orchestrator leaves it alone",
 		"client/watch.go", "		case errors.Is(err, errLeftAlone):\n", "		case false:\n", "./client", "LeftAlone",
 	},
