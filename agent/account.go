@@ -11,11 +11,10 @@ type Account struct {
 	Run, Agent, Goal string
 	// Milliseconds are those since the agent began.
 	Milliseconds int64
-	Used         Usage
+	// Spent is what has been used up, reserved and promised, as of one record.
+	Spent Spending
 	// Calls are those so far, in the order in which they ended.
 	Calls []Called
-	// Models are those that answered, in the order of their first answer.
-	Models []ModelUse
 }
 
 // Usage is what was used up.
@@ -60,13 +59,13 @@ func (a *Account) answer(f *Facts, name string) (json.RawMessage, *fault.Error) 
 			MS        int64  `json:"ms"`
 		}{a.Run, a.Agent, a.Goal, f.round, f.d.MaxRounds, f.state, a.Milliseconds}), nil
 	case "process_budget":
-		return marshal(a.budget(f.d)), nil
+		return marshal(a.budget()), nil
 	case "process_cost":
-		return marshal(a.Used), nil
+		return marshal(a.Spent.Used), nil
 	case "process_history":
 		return marshal(append([]Called{}, a.Calls...)), nil
 	case "process_models":
-		return marshal(append([]ModelUse{}, a.Models...)), nil
+		return marshal(append([]ModelUse{}, a.Spent.Models...)), nil
 	}
 	return marshal(a.tools()), nil
 }
@@ -77,19 +76,19 @@ type limit struct {
 	Left  float64 `json:"left"`
 }
 
-// budget returns each bound that there is.
-func (a *Account) budget(d *Definition) map[string]limit {
+// budget returns each bound that there is, and what is left of it as the requests to the planner count.
+func (a *Account) budget() map[string]limit {
 	all := map[string]limit{}
-	add := func(name string, most, used float64) {
-		if most > 0 {
-			all[name] = limit{most, max(0, most-used)}
+	add := func(name string, most, left float64) {
+		if most != 0 { // below zero is a share of nothing
+			all[name] = limit{max(0, most), max(0, left)}
 		}
 	}
-	b := d.Budget
-	add("steps", float64(b.Steps), float64(a.Used.Steps))
-	add("tokens", float64(b.Tokens), float64(a.Used.InputTokens+a.Used.OutputTokens))
-	add("cost_usd", b.CostUSD, a.Used.CostUSD)
-	add("time_ms", float64(b.Time.Milliseconds()), float64(a.Milliseconds))
+	b, left := a.Spent.Budget, a.Spent.Left()
+	add("steps", float64(b.Steps), float64(left.Steps))
+	add("tokens", float64(b.Tokens), float64(left.Tokens))
+	add("cost_usd", b.CostUSD, left.CostUSD)
+	add("time_ms", float64(b.Time.Milliseconds()), float64(b.Time.Milliseconds()-a.Milliseconds))
 	return all
 }
 

@@ -118,9 +118,11 @@ func (s *scenario) run(line string) string {
 
 func (s *scenario) account() *Account {
 	return &Account{Run: "r1", Agent: "helper", Goal: "Help.", Milliseconds: 1500,
-		Used:   Usage{Steps: 3, ModelCalls: 2, InputTokens: 100, OutputTokens: 20, CostUSD: 0.5},
-		Calls:  []Called{{"a", "search", "succeeded", 20}, {"b", "search", "failed", 5}, {"c", "fetch", "succeeded", 7}},
-		Models: []ModelUse{{"large", 2, 120, 0.5}}}
+		Spent: Spending{
+			Budget: s.f.d.Budget, Kept: 50, Shared: Budget{Steps: 2}, Models: []ModelUse{{"large", 2, 120, 0.5}},
+			Used: Usage{Steps: 3, ModelCalls: 2, InputTokens: 100, OutputTokens: 20, CostUSD: 0.5},
+		},
+		Calls: []Called{{"a", "search", "succeeded", 20}, {"b", "search", "failed", 5}, {"c", "fetch", "succeeded", 7}}}
 }
 
 func decided(result json.RawMessage, err *fault.Error) string {

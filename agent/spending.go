@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Bounds of what one answer of a planner may be long, in tokens.
 const (
@@ -21,6 +24,9 @@ type Spending struct {
 	Budget Budget
 	// Used is what records have measured, of agents below that are over too.
 	Used Usage
+	// Models are those that answered, in the order of their first answers, with what Used has of each. Those of one Spending
+	// are never changed, so that copies may share them.
+	Models []ModelUse
 	// Kept are the tokens of calls that were decided without saying what they took: all that was reserved for them.
 	Kept int64
 	// Reserved are the tokens of calls that are not decided.
@@ -101,11 +107,14 @@ func (s *Spending) Reserve(measured, fresh, maxOutput int64) (r Reservation, ok 
 }
 
 // Settle notes that a call was decided that something was reserved for. took is what its record says; one that says
-// nothing keeps all of its reservation.
+// nothing keeps all of its reservation. Its Model is the one that answered; empty where none did.
 func (s *Spending) Settle(r Reservation, took Tokens) {
 	s.Reserved -= r.Tokens
 	s.Used.ModelCalls++
 	s.Used.CostUSD += took.CostUSD
+	if took.Model != "" {
+		s.answered(ModelUse{Model: took.Model, Answers: 1, Tokens: took.InputTokens + took.OutputTokens, CostUSD: took.CostUSD})
+	}
 	if took.InputTokens+took.OutputTokens == 0 {
 		s.Kept += r.Tokens
 		return
@@ -170,4 +179,23 @@ func (s *Spending) Return(share Budget, below Spending) {
 	s.Used.OutputTokens += below.Used.OutputTokens
 	s.Used.CostUSD += below.Used.CostUSD
 	s.Kept += below.Kept + below.Reserved
+	s.answered(below.Models...)
+}
+
+// answered adds answers of models.
+func (s *Spending) answered(more ...ModelUse) {
+	if len(more) == 0 {
+		return
+	}
+	s.Models = slices.Clone(s.Models)
+	for _, m := range more {
+		k := slices.IndexFunc(s.Models, func(x ModelUse) bool { return x.Model == m.Model })
+		if k < 0 {
+			s.Models = append(s.Models, m)
+			continue
+		}
+		s.Models[k].Answers += m.Answers
+		s.Models[k].Tokens += m.Tokens
+		s.Models[k].CostUSD += m.CostUSD
+	}
 }

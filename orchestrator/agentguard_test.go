@@ -333,6 +333,6 @@ func TestWhatGuardsTakeCounts(t *testing.T) {
 	// own input; and its own input's guard has taken 1000 of its share.
 	require.Equal(t, int64(1_000_000-1000-5-2*200-30-1000-200-1000), below.Tokens, "in shares at once, the call's own guard too")
 	require.Contains(t, string(x.asked[2]["rounds"]),
-		`"result":[{"model":"large","answers":2,"tokens":10,"cost_usd":0},{"model":"judge","answers":1,"tokens":1000,"cost_usd":0.5},{"model":"small","answers":6,"tokens":860,"cost_usd":0}]`, "with the guard of this very call")
-	require.Contains(t, string(x.asked[2]["rounds"]), `"result":{"steps":4,"model_calls":10,"input_tokens":3715,"output_tokens":0,"cost_usd":1.5}`)
+		`"result":[{"model":"judge","answers":3,"tokens":3000,"cost_usd":1.5},{"model":"large","answers":2,"tokens":10,"cost_usd":0},{"model":"lower","answers":1,"tokens":50,"cost_usd":0},{"model":"small","answers":6,"tokens":860,"cost_usd":0}]`, "with the guard of this very call")
+	require.Contains(t, string(x.asked[2]["rounds"]), `"result":{"steps":5,"model_calls":14,"input_tokens":4150,"output_tokens":0,"cost_usd":1.5}`, "all of these, the guard of the result of m, and that of this very call")
 }

@@ -237,6 +237,9 @@ func (x *looked) begun(r *run, v *machine.RoundView) {
 	x.size += made.size()
 	x.sums = append(x.sums, made)
 	round := &agents.Round{Begun: v.Begun, Amended: amendedIn(r, subjects.Iteration(x.name, v.Number)), Refused: v.Refused, Elapsed: v.Elapsed, Said: saidIn(r, x.scope, v.Number), Summarised: v.Summarised, Again: tries(r).Taken(v.Planner)}
+	if v.Answer != nil {
+		round.Answered = v.Answer.Seq
+	}
 	round.SummaryAgain = v.Summary != nil && tries(r).Taken(v.Summary.Call)
 	switch {
 	case v.Record == nil:

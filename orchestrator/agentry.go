@@ -97,8 +97,10 @@ func (ag *agentry) ready(r *run, d machine.Dispatch, then func()) bool {
 	case own || summary:
 		its.gates.Drop(r.token(of)) // of the round before
 		x = ag.look(r, of, round, ag.sendsWhole(r, of, d.Call) || machine.Responds(r.machine, of))
-	case r.step(d.Step).Own: // it may tell of all that there was
-		x = ag.look(r, of, round, false)
+	case r.step(d.Step).Own: // it may tell of all that there was, and of what agents below have used up by now
+		if x = ag.look(r, of, round, false); !captures(r, of) {
+			x.addBelow(r, round)
+		}
 	default:
 		var ok bool
 		if x, begun, ok = ag.atGate(r, of, round, again); !ok {

@@ -390,8 +390,8 @@ func (l *Loop) account(c *ready, round int, since uint64) *agent.Account {
 		return nil
 	}
 	return &agent.Account{
-		Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Milliseconds: l.Rounds[round].Elapsed.Milliseconds(), Used: l.Usage(round).Used,
-		Calls: l.called(round+1, since), Models: modelsOf(l, round+1, since),
+		Run: l.Run, Agent: l.Name, Goal: l.Definition.Description, Milliseconds: l.Rounds[round].Elapsed.Milliseconds(), Spent: spentBy(l, round, since),
+		Calls: l.called(round+1, since),
 	}
 }
 

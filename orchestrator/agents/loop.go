@@ -68,6 +68,8 @@ type Loop struct {
 type Round struct {
 	// Answer is what the planner returned, as JSON; nil while it is asked.
 	Answer []byte
+	// Answered is the sequence of the record of that; 0 where nobody asks.
+	Answered uint64
 	// Summary is what a summary tool made of the oldest rounds before the planner was asked; nil for nothing. Summarised says
 	// that it was asked to.
 	Summary    []byte

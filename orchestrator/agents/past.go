@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/stepjet/stepjet/agent"
@@ -18,7 +17,6 @@ type Past struct {
 	ids     [][]string // of the steps of each round
 	spent   agent.Spending
 	calls   *calledBefore
-	models  []agent.ModelUse
 	dropped request.Value // of the last round
 	input   int64         // tokens that its planner told of
 	last    *last         // that the request carried which was made with this; nil for none
@@ -45,7 +43,7 @@ func (l *Loop) past(round int, asked *request.Loop) *Past {
 		return nil
 	}
 	return &Past{
-		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.calledBefore(round), models: modelsOf(l, round, ^uint64(0)),
+		rounds: round, facts: f.Clone(), asked: asked.Clone(), ids: l.earlier(round), spent: l.Usage(round), calls: l.calledBefore(round),
 		dropped: l.dropped(round - 1), input: l.inputTokens(round - 1),
 	}
 }
@@ -117,41 +115,6 @@ func (l *Loop) calledSince(round int, upTo uint64) (all []agent.Called) {
 		for _, c := range l.Rounds[n].Calls {
 			if c.Seq > 0 && c.Seq <= upTo {
 				all = append(all, agent.Called{ID: c.Path, Tool: l.toolOf(n, c.Path), Status: c.Status, MS: c.MS})
-			}
-		}
-	}
-	return all
-}
-
-// modelsOf returns which models have answered in the rounds before one, up to a record, those of summaries and guards too,
-// in the order of their first answers. A planner that says no model goes by the definition's, or by its own name. What was taken
-// over from a run that this one tries again has answered that one.
-func modelsOf(l *Loop, round int, upTo uint64) (all []agent.ModelUse) {
-	if l.Past != nil {
-		all = append(all, l.Past.models...)
-	}
-	add := func(took agent.Tokens, tool, model string) {
-		name := cmp.Or(took.Model, model, tool)
-		k := slices.IndexFunc(all, func(m agent.ModelUse) bool { return m.Model == name })
-		if k < 0 {
-			k, all = len(all), append(all, agent.ModelUse{Model: name})
-		}
-		all[k].Answers++
-		all[k].Tokens += took.InputTokens + took.OutputTokens
-		all[k].CostUSD += took.CostUSD
-	}
-	d := l.Definition
-	for n := l.Past.Rounds(); n < round; n++ {
-		if sum := l.Rounds[n].Summary; sum != nil && !l.Rounds[n].SummaryAgain {
-			_, took := agent.Summary(sum)
-			add(took, d.Context.Summary, "")
-		}
-		if l.Rounds[n].Answer != nil && !l.Rounds[n].Again {
-			add(l.took(n), d.Planner.Tool, d.Planner.Model)
-		}
-		for _, g := range l.Rounds[n].Guards {
-			if took := agent.Took(g.Answer); g.Seq <= upTo && took != (agent.Tokens{}) {
-				add(took, g.Tool, "")
 			}
 		}
 	}

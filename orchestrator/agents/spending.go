@@ -70,6 +70,9 @@ func (l *Loop) asked(round int) agent.Spending {
 		return s
 	}
 	took := l.took(round)
+	if l.Rounds[round].Answer != nil {
+		took.Model = cmp.Or(took.Model, l.Definition.Planner.Model, l.Definition.Planner.Tool) // which may say no name
+	}
 	if took.InputTokens+took.OutputTokens > 0 || s.Budget.Tokens == 0 {
 		s.Settle(agent.Reservation{}, took)
 		return s
@@ -88,6 +91,9 @@ func (l *Loop) summed(round int, s *agent.Spending) {
 		return
 	}
 	_, took := agent.Summary(l.Rounds[round].Summary)
+	if l.Rounds[round].Summary != nil {
+		took.Model = cmp.Or(took.Model, l.Definition.Context.Summary)
+	}
 	if took.InputTokens+took.OutputTokens > 0 || s.Budget.Tokens == 0 {
 		s.Settle(agent.Reservation{}, took)
 		return
@@ -116,6 +122,7 @@ func guardsTook(l *Loop, round int, such func(*GuardSaid) bool, s *agent.Spendin
 	for i := range l.Rounds[round].Guards {
 		g := &l.Rounds[round].Guards[i]
 		if took := agent.Took(g.Answer); such(g) && took != (agent.Tokens{}) {
+			took.Model = cmp.Or(took.Model, g.Tool)
 			s.Settle(agent.Reservation{}, took)
 		}
 	}
@@ -149,20 +156,42 @@ func (l *Loop) shares(round int, upTo uint64) map[uint64]agent.Budget {
 		for first+n < len(below) && below[first+n].Begun == begun {
 			n++
 		}
-		now := s // of those that have begun, all that is over has left its rest
+		now := s
 		guarded(l, round, begun, &now)
 		now.Used.Steps = before + max(own, made(outcomesOf(l, round, begun)))
-		for _, b := range below[:first] {
-			if share := all[b.Begun]; b.Over == 0 || b.Over > begun {
-				now.Promise(b.Budget.Within(share))
-			} else {
-				now.Return(agent.Budget{}, b.spending(share))
-			}
-		}
+		promised(below[:first], all, begun, &now)
 		all[begun] = now.Share(int64(n))
 		first += n
 	}
 	return all
+}
+
+// promised adds what agents below may use up that have begun, as of a record: of those that are over by then what they have used up.
+func promised(below []*Below, shares map[uint64]agent.Budget, upTo uint64, s *agent.Spending) {
+	for _, b := range below {
+		if share := shares[b.Begun]; b.Over == 0 || b.Over > upTo {
+			s.Promise(b.Budget.Within(share))
+		} else {
+			s.Return(agent.Budget{}, b.spending(share))
+		}
+	}
+}
+
+// spentBy is what was used up, reserved and promised as of a record of a round. One that began while the planner wrote is before
+// its answer, for which all is reserved as yet.
+func spentBy(l *Loop, round int, upTo uint64) agent.Spending {
+	s, shares := l.asked(round), l.shares(round, upTo)
+	if r := l.Rounds[round]; r.Answer == nil || r.Answered > upTo {
+		s = l.Usage(round)
+		if _, kept, err := l.request(round, s); err == nil {
+			s.Reserved += kept.Tokens
+		}
+	}
+	guarded(l, round, upTo, &s)
+	s.Used.Steps += made(outcomesOf(l, round, upTo))
+	begun := slices.DeleteFunc(slices.Clone(l.Rounds[round].Below), func(b *Below) bool { return b.Begun > upTo })
+	promised(begun, shares, upTo, &s)
+	return s
 }
 
 // tooMany refuses an answer that would make more calls than the budget has steps left, or may. How many items a list has that is

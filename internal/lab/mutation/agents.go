@@ -300,7 +300,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"again-summary-model", "the account of a retry tells of models that answered the run before",
-		"orchestrator/agents/past.go", "l.Rounds[n].Answer != nil && !l.Rounds[n].Again {", "l.Rounds[n].Answer != nil {", "./orchestrator", "WhatARetryTakesOverOfSummaries",
+		"orchestrator/agents/spending.go", "	if l.Rounds[round].Again || ", "	if l.Rounds[round].Again {\n		s.Settle(agent.Reservation{}, agent.Tokens{Model: l.Definition.Planner.Tool})\n		return s\n	}\n	if ", "./orchestrator", "WhatARetryTakesOverOfSummaries",
 	},
 	{
 		"again-summary-lost", "a summary that a retry takes over counts as one that was not due",
@@ -725,7 +725,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-models-forgotten", "the models of rounds that are past are forgotten",
-		"orchestrator/agents/past.go", "		all = append(all, l.Past.models...)\n", "", "./orchestrator/agents", "APastSays",
+		"orchestrator/agents/spending.go", "			first = l.Past.spent\n", "			first = l.Past.spent\n			first.Models = nil\n", "./orchestrator/agents", "APastSays",
 	},
 	{
 		"agent-guard-made", "a call that a guard did not let pass counts as called",
@@ -764,20 +764,32 @@ var ofAgents = []mutant{
 		"wire/result.go", "(e.Code != fault.Replan || codes.Replan)", "true", "./wire", "AskingForANewPlan",
 	},
 	{
+		"agent-account-before", "an agent is told what was used up before its round, without the answer that asks",
+		"orchestrator/agents/spending.go", "s, shares := l.asked(round), l.shares(round, upTo)", "s, shares := l.Usage(round), l.shares(round, upTo)", "./orchestrator", "AnAccountAgrees",
+	},
+	{
+		"agent-account-below", "an agent is told that what those below it use up is left",
+		"orchestrator/agentry.go", "			x.addBelow(r, round)\n", "			_ = round\n", "./orchestrator", "AnAccountAgrees",
+	},
+	{
+		"agent-account-steps", "an agent is told of no call of the round in which it asks",
+		"orchestrator/agents/spending.go", "	s.Used.Steps += made(outcomesOf(l, round, upTo))\n", "", "./orchestrator", "AnAccountAgrees",
+	},
+	{
 		"agent-share-undivided", "each of several agents may use up all that is left",
 		"agent/spending.go", "portion(left.Tokens, n)", "portion(left.Tokens, 1)", "./orchestrator", "HundredAgents|SharesOfABudget",
 	},
 	{
 		"agent-share-forgotten", "what agents that go on may use up is promised to others too",
-		"orchestrator/agents/spending.go", "				now.Promise(b.Budget.Within(share))\n", "				_ = share\n", "./orchestrator", "SharesOfABudget",
+		"orchestrator/agents/spending.go", "			s.Promise(b.Budget.Within(share))\n", "			_ = share\n", "./orchestrator", "SharesOfABudget",
 	},
 	{
 		"agent-share-hoarded", "an agent is promised more than its own budget lets it use up",
-		"orchestrator/agents/spending.go", "now.Promise(b.Budget.Within(share))", "now.Promise(share)", "./orchestrator", "SharesOfABudget",
+		"orchestrator/agents/spending.go", "s.Promise(b.Budget.Within(share))", "s.Promise(share)", "./orchestrator", "SharesOfABudget",
 	},
 	{
 		"agent-share-unreturned", "what agents leave of their shares is lost",
-		"orchestrator/agents/spending.go", "b.Over == 0 || b.Over > begun {", "true {", "./orchestrator/agents", "SharedAgain",
+		"orchestrator/agents/spending.go", "b.Over == 0 || b.Over > upTo {", "true {", "./orchestrator/agents", "SharedAgain",
 	},
 	{
 		"agent-below-free", "what agents below have used up does not count",
