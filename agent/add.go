@@ -71,7 +71,12 @@ func (c coming) captured(e *Entry) (Artifact, bool) {
 }
 
 // put puts an object on the blackboard.
-func (c coming) put(a Artifact) { c.board.add(a, c.about(a.Value)) }
+func (c coming) put(a Artifact) {
+	if a.place = slices.Concat(c.o.Place, a.place); c.formerly {
+		a.place = nil
+	}
+	c.board.add(a, c.about(a.Value))
+}
 
 // about is what a condition about an object sees: the object, and the facts as of the record that it comes by. They don't have
 // the object yet.
@@ -144,7 +149,11 @@ func (f *Facts) open(e *Entry, o Outcome) {
 	}
 	now := opening{args: o.Arguments}
 	if e.facade.selects != "" {
-		if now.entries, _ = f.Selected(e.Name, o.Result); now.entries == nil {
+		var bad []fault.Problem
+		if now.entries, bad = f.Selected(e.Name, o.Result); len(bad) > 0 && !f.formerly {
+			return // it stays as it was, and the planner is told why
+		}
+		if now.entries == nil {
 			now.entries = before.entries
 		}
 	}

@@ -15,6 +15,8 @@ type Artifact struct {
 	Name  string          `json:"name"`
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value"`
+
+	place []int // of the call that it came of (Outcome.Place)
 }
 
 // board is the blackboard: the objects that tools have returned, and those that chains act upon.
@@ -25,6 +27,17 @@ type board struct {
 	counted byName[int]             // objects by the latter
 	bound   byName[json.RawMessage] // by the types of chains
 	untaken byName[bool]            // types of chains that did not take an object which they could have acted upon
+	recent  grown[taken]            // the objects since the round began, and which chains act upon them
+	before  current                 // latest and bound as of then
+}
+
+// current is what counts of the objects on a blackboard.
+type current struct{ latest, bound byName[json.RawMessage] }
+
+// taken is an object with the chains that act upon it.
+type taken struct {
+	Artifact
+	by []*chain
 }
 
 // last returns the last object of a type.
@@ -41,17 +54,38 @@ func (b *board) add(a Artifact, look sight) {
 		a.Name += "_" + strconv.Itoa(n+1)
 	}
 	b.objects.add(a)
-	b.counted, b.latest = b.counted.with(simple, n+1), b.latest.with(simple, a.Value)
-	if a.Type != simple {
-		b.latest = b.latest.with(a.Type, a.Value)
+	b.counted = b.counted.with(simple, n+1)
+	t := taken{a, bind}
+	b.recent.add(t)
+	b.count(t)
+}
+
+// count has an object count in the place of those before it.
+func (b *board) count(t taken) {
+	simple := simpleName(t.Type)
+	if b.latest = b.latest.with(simple, t.Value); t.Type != simple {
+		b.latest = b.latest.with(t.Type, t.Value)
 	}
 	replaces := slices.ContainsFunc(b.chains, func(c *chain) bool { return c.typ == anyType })
-	if replaces && len(bind) > 0 { // one object is the current one
+	if replaces && len(t.by) > 0 { // one object is the current one
 		b.bound = byName[json.RawMessage]{}
 	}
-	for _, c := range bind {
-		b.bound = b.bound.with(c.typ, a.Value)
+	for _, c := range t.by {
+		b.bound = b.bound.with(c.typ, t.Value)
 	}
+}
+
+// settle has the objects since the round began count by their places, whichever came first: which object is acted upon is no matter
+// of which worker was slower. What they are called stays.
+func (b *board) settle() {
+	places := func(x, y taken) int { return slices.Compare(x.place, y.place) }
+	if all := b.recent.all; !slices.IsSortedFunc(all, places) {
+		b.latest, b.bound = b.before.latest, b.before.bound
+		for _, t := range slices.SortedStableFunc(slices.Values(all), places) {
+			b.count(t)
+		}
+	}
+	b.recent, b.before = grown[taken]{}, current{b.latest, b.bound}
 }
 
 // takers returns the chains that are to act upon an object, and notes those whose condition it does not meet.

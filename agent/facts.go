@@ -22,6 +22,7 @@ type Facts struct {
 	round             int
 	input, shared     json.RawMessage
 	alone             bool                    // conditions about objects that are selected see those alone, as in runs of before
+	formerly          bool                    // likewise: OrderFormerly
 	done              byName[json.RawMessage] // results of destructive calls, by tool and arguments
 }
 
@@ -45,6 +46,9 @@ type Outcome struct {
 	// Nested are the objects that an agent which was called has put on its own blackboard; of others there are none. They
 	// count where the definition says so (CaptureNested).
 	Nested []Artifact
+	// Place says where the call stands, for the objects that come of it: the number of its round, its place in the answer, and those
+	// of items and iterations on the way to it. Once the round is over the last by its place counts, and not the one that came last.
+	Place []int
 	// State returns the state that calls have left as of the record of the call, if a condition about an object asks for it;
 	// where there is none, or it returns nil, it is that of the facts.
 	State func() json.RawMessage
@@ -74,6 +78,10 @@ func (d *Definition) Begin(input, shared json.RawMessage) (*Facts, *fault.Error)
 // "object-conditions": entries whose conditions ask for more are not selected.
 func SelectFormerly(f *Facts) { f.alone = true }
 
+// OrderFormerly has objects of a round count in the order in which they came, and facades opened by selections that can't be used, as
+// in runs that don't need "answer-order".
+func OrderFormerly(f *Facts) { f.formerly = true }
+
 // Clone returns facts that go their own way from here on. It takes little: they share what they have in common. Facts that
 // nobody adds to may be read by many goroutines at a time.
 func (f *Facts) Clone() *Facts {
@@ -86,8 +94,12 @@ func (f *Facts) Clone() *Facts {
 func (f *Facts) BeginRound(round int, shared json.RawMessage) {
 	f.round = round
 	f.found, f.next = append(f.found, f.next...), nil
+	f.board.settle()
 	f.Share(shared)
 }
+
+// Settle has the objects since the round began count by their places in its answer, as they do once the round is over.
+func (f *Facts) Settle() { f.board.settle() }
 
 // Share notes the state that calls have left (Answer.Shared); nil for the same as before.
 func (f *Facts) Share(shared json.RawMessage) {

@@ -57,3 +57,21 @@ func member(t *testing.T, object json.RawMessage, name string) json.RawMessage {
 	require.NoError(t, json.Unmarshal(object, &all), "%s", object)
 	return all[name]
 }
+
+// TestTheLastCallsObjectIsActedUpon: a later round acts upon the object of the last call in the answer's order, whichever came first;
+// so does a call that waits for a list of them. A run that began before that was so goes on as it did.
+func TestTheLastCallsObjectIsActedUpon(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	x := s.plays("planner",
+		`{"steps":[{"id":"late","tool":"length","arguments":{"text":"abc"}},{"id":"a","tool":"user","arguments":{"id":"$ref:late"}},{"id":"b","tool":"user","arguments":{"id":2}}]}`,
+		`{"steps":[{"id":"acts","tool":"order"},{"id":"list","tool":"user","for_each":{"in":[7,8,9],"as":"item"},"arguments":{"id":"$ref:item"}},{"id":"behind","tool":"order","depends_on":["list"]}]}`,
+		`{"steps":[{"id":"again","tool":"order"}]}`, `{"output":["$ref:r1.acts.of","$ref:r1.behind.of","$ref:r2.again.of"]}`)
+	put := s.agent("orders", "", `{"planner":{"tool":"planner"},"tools":["length",{"tool":"echo","as":"user","artifact":{"type":"User"}},
+		{"tool":"echo","as":"order","bind":{"of":"$artifact.User.id"}}]}`)
+	require.Contains(t, put.Needs, wire.AnswerOrder)
+	o := s.run(`{"steps":[{"id":"a","tool":"orders","arguments":{}}]}`, "ordered")
+	require.JSONEq(t, `[2,9,9]`, result(t, o, "a"), "%s", o.JSON())
+	require.Contains(t, s.frozen("ordered").Needs, wire.AnswerOrder)
+	require.Contains(t, string(x.asked[1]["facts"]), `{"name":"User_2","type":"User"}`)
+}

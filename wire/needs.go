@@ -76,6 +76,11 @@ const Sinks = "sinks"
 // know of it can't read the definition.
 const ObjectConditions = "object-conditions"
 
+// AnswerOrder is the need of a run with an agent in which it matters which object of a type is the last one, or which has entries
+// selected, and of such an agent's entry: who does not know of it would act upon the object that came last, and not on that of the last
+// call of the answer, and open a facade by a selection that can't be used.
+const AnswerOrder = "answer-order"
+
 // SharedBoards is the need of a run with an agent that calls another, which sees what is on the blackboard of its caller:
 // without it, agents begin with an empty one.
 const SharedBoards = "shared-boards"
@@ -128,7 +133,7 @@ var ofAgents = map[string]string{"budget.time": AgentTime, "state": AgentState, 
 
 // OfAgents reports whether a need is that of something in an agent's definition.
 func OfAgents(need string) bool {
-	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == Sinks || need == ObjectConditions || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
+	return need == Agents || need == InlineAgents || need == AskingGuards || need == EachGuard || need == GuardUsage || need == BoundArguments || need == Sinks || need == ObjectConditions || need == AnswerOrder || need == SharedBoards || slices.Contains(slices.Collect(maps.Values(ofAgents)), need)
 }
 
 // NeedsOfAgent returns what has to be known to go on with an agent of such a definition, sorted; nil for none.
@@ -158,6 +163,9 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	if asksAroundObjects(members["tools"]) {
 		needs = append(needs, ObjectConditions)
 	}
+	if nested := string(members["capture_nested"]); nested == "true" || actsOnObjects(members["tools"]) || actsOnObjects(members["guards"]) {
+		needs = append(needs, AnswerOrder)
+	}
 	return append(append(needs, ofGuards(members["guards"])...), Agents)
 }
 
@@ -179,6 +187,18 @@ func asksAroundObjects(entries json.RawMessage) bool {
 	return hasWithin(entries, func(members map[string]any) bool {
 		artifact, _ := members["artifact"].(map[string]any)
 		return members["select"] != nil || asksMore(artifact["when"]) || members["chain"] != nil && asksMore(members["when"])
+	})
+}
+
+// actsOnObjects reports whether some entries act upon objects of a type, or others are selected.
+func actsOnObjects(entries json.RawMessage) bool {
+	names := func(v any) bool {
+		text, _ := v.(string)
+		return strings.Contains(text, "artifact.")
+	}
+	return hasWithin(entries, func(members map[string]any) bool {
+		bound, _ := members["bind"].(map[string]any)
+		return members["select"] != nil || members["chain"] != nil || names(members["when"]) || slices.ContainsFunc(slices.Collect(maps.Values(bound)), names)
 	})
 }
 
@@ -265,7 +285,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, ObjectConditions: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, ObjectConditions: {}, AnswerOrder: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, DiscardedCalls: {}, RoundReferences: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

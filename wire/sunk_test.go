@@ -80,3 +80,25 @@ func TestNeedOfObjectConditions(t *testing.T) {
 	require.True(t, wire.OfAgents(wire.ObjectConditions))
 	require.True(t, wire.Ours().All([]string{wire.ObjectConditions}))
 }
+
+// TestNeedOfAnswerOrder: an agent needs it in which it matters which object of a type is the last one, or what a selection opens.
+func TestNeedOfAnswerOrder(t *testing.T) {
+	t.Parallel()
+	for members, needed := range map[string]bool{
+		`"tools":["a",{"tool":"b","artifact":{"type":"T"}},"blackboard"]`:                           false,
+		`"tools":[{"tool":"b","bind":{"x":"$input.artifact"},"needs":{"artifact":"T"}}]`:            false,
+		`"tools":["a"],"capture_nested":false`:                                                      false,
+		`"tools":["a"],"capture_nested":true`:                                                       true,
+		`"tools":[{"tool":"b","bind":{"x":"$artifact.T.id"}}]`:                                      true,
+		`"tools":[{"unfold":"f","tools":[{"chain":"T","tools":["c"]}]}]`:                            true,
+		`"tools":[{"tool":"b","needs":{"all":["a"],"when":"$artifact.T.n > 1"}}]`:                   true,
+		`"tools":["a"],"guards":[{"on":"call","when":"$artifact.T.n > 1","else":"fail"}]`:           true,
+		`"tools":[{"unfold":"f","select":"pick"}]`:                                                  true,
+		`"tools":[{"unfold":"f","by":{"k":{"v":[{"tool":"b","bind":{"x":"$artifact.T","y":1}}]}}}]`: true,
+	} {
+		needs := wire.NeedsOfAgent(json.RawMessage(`{` + members + `}`))
+		require.Equal(t, needed, slices.Contains(needs, wire.AnswerOrder), members)
+	}
+	require.True(t, wire.OfAgents(wire.AnswerOrder))
+	require.True(t, wire.Ours().All([]string{wire.AnswerOrder}))
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/stepjet/stepjet/agent"
 	"github.com/stepjet/stepjet/fault"
@@ -28,11 +30,24 @@ func (o *outcome) asOf(l *Loop, round int, upTo uint64, among map[int]bool) agen
 	if o.below != nil {
 		came.Nested = o.below.objects()
 	}
+	came.Place = o.place(round)
 	came.State = func() json.RawMessage {
 		shared, _ := l.shared(round, upTo, among)
 		return shared
 	}
 	return came
+}
+
+// place says where the call stands among those of its agent, the items and iterations on the way to it by their numbers.
+func (o *outcome) place(round int) []int {
+	at := []int{round, o.call}
+	for part := range strings.SplitSeq(o.token, "/") {
+		_, number, is := strings.Cut(part, "=")
+		if n, err := strconv.Atoi(number); is && err == nil {
+			at = append(at, n)
+		}
+	}
+	return at
 }
 
 // addTo adds it to facts, in the order of the ledger.
@@ -229,6 +244,7 @@ func seenBy(l *Loop, round int, x *reading, call int, since uint64) *agent.Facts
 			}
 		}
 	}
+	seen.Settle() // items of one call came as they came
 	shared, _ := l.shared(round, since, behind)
 	seen.Share(shared)
 	return seen

@@ -45,6 +45,9 @@ type Loop struct {
 	// Objects says that conditions about objects may ask for more than these, of entries that are selected too; in runs of before
 	// such entries are none.
 	Objects bool
+	// Ordered says that of the objects of a round the one of the last call in the answer's order counts; in runs of before it is the
+	// one that came last.
+	Ordered bool
 	// Ends says that a request tells of all that its loop would have come to with the round before.
 	Ends bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.
@@ -305,6 +308,9 @@ func (l *Loop) begin(round int) (*agent.Facts, *fault.Error) {
 		}
 		if !l.Objects {
 			agent.SelectFormerly(f)
+		}
+		if !l.Ordered {
+			agent.OrderFormerly(f)
 		}
 		f.Inherit(inheritedBy(l))
 		f.BeginRound(0, nil)

@@ -975,4 +975,36 @@ var ofAgents = []mutant{
 		"object-condition-selected", "in a run of before entries are selected that its owner of before has refused",
 		"orchestrator/agents/loop.go", "			agent.SelectFormerly(f)\n", "", "./orchestrator/agents", "SelectedAsInRunsOfBefore",
 	},
+	{
+		"object-order-come", "a later round acts upon the object that came last, and not on that of the answer's last call",
+		"agent/facts.go", "	f.board.settle()\n	f.Share(shared)", "	f.Share(shared)", "./agent ./orchestrator", "TheLastCallsObject",
+	},
+	{
+		"object-order-items", "of the items of a list the one counts that came last",
+		"orchestrator/agents/came.go", "			at = append(at, n)\n", "", "./orchestrator/agents", "PlacesOfCalls",
+	},
+	{
+		"object-order-before", "objects of a run that began before are acted upon in the answer's order",
+		"agent/add.go", "; c.formerly {", "; false {", "./agent", "TheLastCallsObject",
+	},
+	{
+		"object-order-need", "an orchestrator that knows no order of objects goes on with a run in which it matters",
+		"wire/needs.go", "		needs = append(needs, AnswerOrder)\n", "", "./wire", "NeedOfAnswerOrder",
+	},
+	{
+		"selection-opens", "a selection that can't be used opens its facade",
+		"agent/add.go", "len(bad) > 0 && !f.formerly", "false && len(bad) > 0", "./agent", "Scenarios",
+	},
+	{
+		"native-plan-lost", "a plan that a model called natively has no result in its conversation",
+		"model/native.go", "s.ID == rec.ID && s.Tool != \"\"", "false && s.ID == rec.ID", "./model", "PlanThatWasCalledNatively",
+	},
+	{
+		"native-id-begun", "a native call takes the id of another one that had begun",
+		"model/native.go", "!begun || b.Tool", "true || b.Tool", "./model", "IdsOfWhatHadBegun",
+	},
+	{
+		"round-approved-unseen", "who has approved of one round approves of the next by the same words",
+		"internal/cli/questions.go", "case f.digest == \"\" && followsAnother(q):", "case false && followsAnother(q):", "./internal/cli", "RoundsByHand",
+	},
 }
