@@ -99,7 +99,7 @@ func (f *Facts) BeginRound(round int, shared json.RawMessage) {
 }
 
 // Settle has the objects since the round began count by their places in its answer, as they do once the round is over.
-func (f *Facts) Settle() { f.board.settle() }
+func Settle(f *Facts) { f.board.settle() }
 
 // Share notes the state that calls have left (Answer.Shared); nil for the same as before.
 func (f *Facts) Share(shared json.RawMessage) {

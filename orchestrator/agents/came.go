@@ -244,7 +244,7 @@ func seenBy(l *Loop, round int, x *reading, call int, since uint64) *agent.Facts
 			}
 		}
 	}
-	seen.Settle() // items of one call came as they came
+	agent.Settle(seen) // items of one call came as they came
 	shared, _ := l.shared(round, since, behind)
 	seen.Share(shared)
 	return seen
