@@ -981,7 +981,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"object-order-items", "of the items of a list the one counts that came last",
-		"orchestrator/agents/came.go", "			at = append(at, n)\n", "", "./orchestrator/agents", "PlacesOfCalls",
+		"orchestrator/agents/came.go", "			at = append(at, n)", "			_ = n", "./orchestrator/agents", "PlacesOfCalls",
 	},
 	{
 		"object-order-before", "objects of a run that began before are acted upon in the answer's order",
@@ -1001,7 +1001,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"native-id-begun", "a native call takes the id of another one that had begun",
-		"model/native.go", "!begun || b.Tool", "true || b.Tool", "./model", "IdsOfWhatHadBegun",
+		"model/native.go", "!begun || b.Tool", "!begun || true || b.Tool", "./model", "IdsOfWhatHadBegun",
 	},
 	{
 		"round-approved-unseen", "who has approved of one round approves of the next by the same words",
