@@ -34,6 +34,10 @@ func (t *transcript) round(n int, round Round, native bool, m Model) {
 				}
 				rec.Tool, rec.Arguments = call.Tool, call.Arguments
 			}
+			if isNull(rec.Arguments) { // its references came to nothing: it stands as the model wrote it
+				call, _ := round.called(rec, said.state)
+				rec.Arguments = call.Arguments
+			}
 			t.call(rec, &said, &heard)
 		}
 	}

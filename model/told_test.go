@@ -46,3 +46,13 @@ func TestWhatAModelWritesIsTold(t *testing.T) {
 		block("0", `{"type":"tool_use","id":"a","name":"`+answerName+`","input":{}}`),
 		more("0", `{"type":"input_json_delta","partial_json":"{\"steps\""}`), more("0", `{"type":"input_json_delta","partial_json":":[]}"}`)))
 }
+
+// TestACallThatWasNotMadeIsToldAsItWasWritten: with its references, in the forms of both providers.
+func TestACallThatWasNotMadeIsToldAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[string]string{OpenAI: `"arguments":"{\"x\":\"$ref:b0\"}"`, Anthropic: `"input":{"x":"$ref:b0"}`} {
+		body := string(Prepare(parsed(t, `{"input":1,"mode":"tools","tools":[{"name":"put"}],"rounds":[{"plan":[{"id":"p","tool":"put","arguments":{"x":"$ref:b0"}}],
+			"records":[{"id":"p","tool":"put","status":"cancelled"}]}]}`), modelOf(p), false).Body)
+		require.Contains(t, body, want, p)
+	}
+}
