@@ -4,7 +4,7 @@ package mutation
 var ofAgents = []mutant{
 	{
 		"part-past-early", "rounds are past for an owner once a request is sent that has their last part in it, stored or not",
-		"orchestrator/agents/carry.go", "a.Parts, a.Past = a.Parts[:n-1:n-1], nil", "a.Parts = a.Parts[:n-1:n-1]", "./orchestrator/agents ./orchestrator", "SimulatedAgents",
+		"orchestrator/agents/carry.go", "a.Parts, a.Past = a.Parts[:n-1:n-1], nil", "a.Parts = a.Parts[:n-1:n-1]", "./orchestrator/agents ./orchestrator", "CarriesASmallPart|SimulatedAgents",
 	},
 	{
 		"part-content-believed", "what a request has for its last part is taken for that, whatever its digest",
@@ -16,7 +16,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"part-content-unasked", "planners are sent parts in their requests whose contracts say nothing of that",
-		"orchestrator/agentry.go", "		if carries {\n", "		if carries || true {\n", "./orchestrator", "SimulatedAgents|CarryASmallPart",
+		"orchestrator/agentry.go", "		if carries {\n", "		if carries || true {\n", "./orchestrator", "CarryASmallPart|SimulatedAgents",
 	},
 	{
 		"part-content-late", "another attempt of a planner is sent before the part is stored that it has in it",
