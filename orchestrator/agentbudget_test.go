@@ -136,6 +136,15 @@ func TestNoTokenOverTheBudgetOfAHundredAgents(t *testing.T) {
 // for those that come later. An agent whose share is nothing fails before its planner is asked.
 func TestSharesOfABudget(t *testing.T) {
 	t.Parallel()
+	for name, captures := range map[string]string{"alone": "", "captures": `,"capture_nested":true`} { // what is captured has no share of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sharesOfABudget(t, captures)
+		})
+	}
+}
+
+func sharesOfABudget(t *testing.T, captures string) {
 	s := start(t)
 	var mu sync.Mutex
 	left := map[string]int64{}
@@ -175,7 +184,7 @@ func TestSharesOfABudget(t *testing.T) {
 	})
 	s.agent("low", "", `{"planner":{"tool":"lower","mode":"plan"},"tools":["echo"]}`)
 	s.agent("tiny", "", `{"planner":{"tool":"lower","mode":"plan"},"tools":["echo"],"budget":{"tokens":5000}}`)
-	s.agent("high", "", `{"planner":{"tool":"upper","mode":"plan"},"tools":["low","tiny","echo"],"budget":{"tokens":101000,"steps":44}}`)
+	s.agent("high", "", `{"planner":{"tool":"upper","mode":"plan"},"tools":["low","tiny","echo"],"budget":{"tokens":101000,"steps":44}`+captures+`}`)
 	o := s.run(`{"steps":[{"id":"a","tool":"high"}]}`, "shares")
 	require.JSONEq(t, `"done"`, result(t, o, "a"), "%s", o.JSON())
 	mu.Lock()

@@ -638,6 +638,9 @@ func (x *looked) addBelow(r *run, round int) {
 	if !anyAround(r, x.scope, func(a *agents.Needs) bool { return a.Bounds || a.Tells }) && !captures(r, x.scope) {
 		return
 	}
+	if len(x.loop.Rounds[round].Below) > 0 && x.loop.Ordered {
+		return // of who captures their objects they were added before; in runs of before each counted twice, for their shares too
+	}
 	if v := machine.Rounds(r.machine, x.scope, round); len(v) > 0 && v[0].Plan != nil {
 		x.belowOf(r, round, v[0].Plan, v[0].Numbers)
 	}

@@ -1007,4 +1007,8 @@ var ofAgents = []mutant{
 		"round-approved-unseen", "who has approved of one round approves of the next by the same words",
 		"internal/cli/questions.go", "case f.digest == \"\" && followsAnother(q):", "case false && followsAnother(q):", "./internal/cli", "RoundsByHand",
 	},
+	{
+		"agent-share-twice", "agents whose objects are captured count twice where a budget is shared out",
+		"orchestrator/agentlook.go", "len(x.loop.Rounds[round].Below) > 0 && x.loop.Ordered", "false", "./orchestrator", "SharesOfABudget",
+	},
 }
