@@ -1005,7 +1005,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"round-approved-unseen", "who has approved of one round approves of the next by the same words",
-		"internal/cli/questions.go", "case f.digest == \"\" && followsAnother(q):", "case false && followsAnother(q):", "./internal/cli", "RoundsByHand",
+		"internal/cli/answered.go", "return q.Number > 1 || q.Revision > 0 ||", "return", "./internal/cli", "GoldenApprovedAmendments",
 	},
 	{
 		"agent-share-twice", "agents whose objects are captured count twice where a budget is shared out",
