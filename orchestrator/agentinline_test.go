@@ -151,6 +151,6 @@ func TestARunWithAnAgentOfAPlanSaysWhatItNeeds(t *testing.T) {
 	s.plays("planner", `{"output":1}`)
 	s.run(`{"steps":[{"id":"a","agent":{"planner":{"tool":"planner"},"approval":"plan","state":{"initial":{}},"tools":["echo"]}}]}`, "needs")
 	st := s.frozen("needs")
-	require.Equal(t, []string{wire.AgentEnds, wire.AgentOrder, wire.AgentState, wire.Agents, wire.ApprovedRounds, wire.InlineAgents, wire.LanguageTwo, wire.Replan}, st.Needs)
+	require.Equal(t, []string{wire.AgentEnds, wire.AgentOrder, wire.AgentState, wire.Agents, wire.ApprovedRounds, wire.InlineAgents, wire.LanguageTwo, wire.LockedWithin, wire.Replan}, st.Needs)
 	require.JSONEq(t, `{"name":"a","agent":{"planner":{"tool":"planner"},"approval":"plan","state":{"initial":{}},"tools":["echo"]}}`, string(st.Tools["=a"].Definition))
 }

@@ -193,6 +193,7 @@ func gathered(r *run, of machine.Call, round int, anew bool) *looked {
 	x.loop.Bound = slices.Contains(r.start.Needs, wire.BoundArguments)
 	x.loop.Objects = slices.Contains(r.start.Needs, wire.ObjectConditions)
 	x.loop.Ordered = slices.Contains(r.start.Needs, wire.AnswerOrder)
+	x.loop.Within = slices.Contains(r.start.Needs, wire.LockedWithin)
 	x.loop.Ends = slices.Contains(r.start.Needs, wire.AgentEnds)
 	x.loop.Timed = slices.Contains(r.start.Needs, wire.AgentTime)
 	if past := r.agents.past.At(x.name); !anew && past.Rounds() > 0 && past.Rounds() <= round {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/fault"
@@ -31,6 +32,24 @@ func (s *system) made(run string) (steps []string) {
 		}
 	}
 	return steps
+}
+
+// succeeded reports whether a step of a run has, as its document says.
+func (s *system) succeeded(run, step string) (is bool) {
+	doc, err := s.client.Get(ctx(s.t), run)
+	if err != nil {
+		return false
+	}
+	var look func(all []outcome.Step)
+	look = func(all []outcome.Step) {
+		for i := range all {
+			is = is || all[i].ID == step && all[i].Status == outcome.StepSucceeded
+			look(all[i].Items)
+			look(all[i].Steps)
+		}
+	}
+	look(doc.Steps)
+	return is
 }
 
 // of is a system whose tools go with a part of a test.
@@ -272,4 +291,34 @@ func TestARunOfBeforeGoesOnInItsOrder(t *testing.T) {
 	require.Equal(t, `"all is well"`, result(t, o, "a"), "%s", o.JSON())
 	require.Equal(t, "a/=0/o", o.Errors[0].HandledBy)
 	require.Equal(t, []string{"a/=0/f", "a/=0/l=0", "a/=0/l=1", "a/=0/o", "a/=0/p/x", "a/=0/p/y"}, s.made("before"))
+}
+
+// TestLockedWithinOfARunOfBefore: a call within the items of a list that was locked when the answer came stays so, though another
+// call opens it before it is ready; it is called once, and would be made by both items. A run whose start does not need
+// locked-within goes on as it began, and makes it.
+func TestLockedWithinOfARunOfBefore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.plays("planner", `{"steps":[{"id":"f","tool":"length","arguments":{"text":"t"}},{"id":"l","for_each":{"in":[1,2]},"plan":{"steps":[{"id":"w","tool":"gate"},{"id":"x","tool":"load","depends_on":["w"]}]}}]}`,
+		`{"output":"done"}`)
+	s.agent("loads", "", `{"planner":{"tool":"planner","mode":"plan"},"tools":["length","gate",{"tool":"echo","as":"load","once":"It is there.","needs":{"any":["length"]}}]}`)
+	const plan = `{"steps":[{"id":"a","tool":"loads"}]}`
+	go func() { // both items are at their gates, so what opens the calls behind them is over
+		for _, run := range []string{"now", "before"} {
+			<-s.tools.begun
+			<-s.tools.begun
+			assert.Eventually(t, func() bool { return s.succeeded(run, "a/=0/f") }, patience, time.Millisecond)
+			s.tools.gate <- struct{}{}
+			s.tools.gate <- struct{}{}
+		}
+	}()
+	require.Equal(t, `"done"`, result(t, s.run(plan, "now"), "a"))
+	require.Equal(t, []string{"a/=0/f", "a/=0/l=0/w", "a/=0/l=1/w"}, s.made("now"))
+	was := s.frozen("now")
+	require.Contains(t, was.Needs, wire.LockedWithin)
+	was.Needs = slices.DeleteFunc(was.Needs, func(need string) bool { return need == wire.LockedWithin })
+	h, body, err := was.Message()
+	require.NoError(t, err)
+	require.Equal(t, `"done"`, result(t, s.before(plan, &kv.Entry{Header: h, Data: body}), "a"))
+	require.Contains(t, strings.Join(s.made("before"), " "), "/x")
 }

@@ -36,7 +36,7 @@ func TestInlineAgents(t *testing.T) {
 	p, r := plan.Parse(body, c)
 	require.Empty(t, r.Problems)
 	require.Equal(t, []string{"=a", "=l", "=e", "=p/i"}, c.names)
-	require.Equal(t, []string{plan.AgentEnds, plan.AgentOrder, plan.Agents, plan.InlineAgents, plan.Language2, plan.Replan}, p.Needs())
+	require.Equal(t, []string{plan.AgentEnds, plan.AgentOrder, plan.Agents, plan.InlineAgents, plan.Language2, plan.LockedWithin, plan.Replan}, p.Needs())
 	require.Equal(t, "=a", p.Steps[0].Tool)
 	require.Equal(t, "echo", p.Steps[0].Plan.Steps[0].Tool)
 	require.NotNil(t, p.Steps[2].Does().Agent())

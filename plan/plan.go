@@ -101,6 +101,10 @@ const Replan = "replan"
 // handles no failure.
 const AgentOrder = "agent-order"
 
+// LockedWithin is the need of a plan that can reach an agent, in whose rounds a call of a plan within a step stays locked, too, that
+// was so when its answer came.
+const LockedWithin = "locked-within"
+
 // AgentEnds is the need of a plan that can reach an agent, whose errors say what came of its rounds.
 const AgentEnds = "agent-ends"
 
@@ -116,7 +120,7 @@ func (p *Plan) Needs() []string {
 	all := map[string]bool{Language2: true, StateSchema: p.holds, ApprovedAmendments: p.Approval != nil && opens(p)}
 	for s := range p.All() {
 		if a := s.Agent(); a != nil {
-			all[Agents], all[AgentOrder], all[AgentEnds], all[Replan], all[ApprovedRounds] = true, true, true, true, all[ApprovedRounds] || a.Approval != nil
+			all[Agents], all[AgentOrder], all[AgentEnds], all[LockedWithin], all[Replan], all[ApprovedRounds] = true, true, true, true, true, all[ApprovedRounds] || a.Approval != nil
 			all[InlineAgents] = all[InlineAgents] || inline(s)
 		}
 	}

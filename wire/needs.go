@@ -258,6 +258,11 @@ const Replan = "replan"
 // steps pass gates together, and take a failure for handled by what merely stands behind it.
 const AgentOrder = "agent-order"
 
+// LockedWithin is the need of a plan that can reach an agent: who does not know of it would make a call of a plan within a round's
+// step that was locked when the answer came, where something that it does not wait for happens to open it, beside calls that lock
+// each other.
+const LockedWithin = "locked-within"
+
 // AgentEnds is the need of a plan that can reach an agent: to who does not know of it, the error of one that has used up its
 // budget, or that the run has no room for, says nothing of its rounds, and what hangs upon it would come to something else; and he would ask planners without what their
 // loops would have come to before something was said.
@@ -285,7 +290,7 @@ const LargeRounds = "large-rounds"
 // Ours is what this Stepjet knows.
 func Ours() Knowledge {
 	return Knowledge{
-		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, ObjectConditions: {}, AnswerOrder: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
+		LanguageTwo: {}, ApprovedAmendments: {}, StateSchema: {}, Agents: {}, AgentOrder: {}, AgentEnds: {}, LockedWithin: {}, AgentState: {}, AgentSummary: {}, InlineAgents: {}, ApprovedRounds: {}, Guards: {}, AskingGuards: {}, EachGuard: {}, GuardUsage: {}, BoundArguments: {}, Sinks: {}, ObjectConditions: {}, AnswerOrder: {}, SharedBoards: {}, AgentTime: {}, Replan: {}, Permissions: {},
 		OnlyGroups: {}, Notes: {}, Asking: {}, EditedApprovals: {}, AmendedRounds: {}, DiscardedCalls: {}, RoundReferences: {}, StreamedPlans: {}, LargeRounds: {}, OwnClose: {}, RoundsAgain: {},
 	}
 }

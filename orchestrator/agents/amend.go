@@ -47,6 +47,9 @@ func Amend(l *Loop, round int, scope string, change *wire.Change) ([]json.RawMes
 			d.Waits[y.paths[i]] = append(d.Waits[y.paths[i]], y.paths[other])
 		}
 		if c.Within >= 0 {
+			if s := admits.Settled[i]; l.Within && s.Err != nil && s.Err.Code == fault.Locked {
+				d.Settled[y.paths[i]] = wire.Settled{Error: s.Err}
+			}
 			continue
 		}
 		ids[c.ID] = true

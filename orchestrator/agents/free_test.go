@@ -133,3 +133,32 @@ func TestAnAnswerIsReadOnceForItsRecordAndTheNextRequest(t *testing.T) { //nolin
 	require.Less(t, cost(shelf, func() {}), anew*2/3)
 	require.Greater(t, cost(shelf, runtime.GC), anew*9/10)
 }
+
+// TestLockedWithinStaysLocked: a call of a plan within a step that was locked when the answer came, or when people added it,
+// and that nothing it waits for may open, is not made, though something else has opened it by the time that it is ready; in runs
+// of before it is.
+func TestLockedWithinStaysLocked(t *testing.T) {
+	t.Parallel()
+	for _, within := range []bool{true, false} {
+		l := &agents.Loop{Within: within, Definition: define(t, `"tools":["find","pay",{"tool":"late","needs":{"any":["find"]}}]`), Rounds: []*agents.Round{{Answer: []byte(
+			`{"steps":[{"id":"f","tool":"find"},{"id":"p","plan":{"steps":[{"id":"w","tool":"pay"},{"id":"x","tool":"late","depends_on":["w"]}]},"for_each":{"in":[1,2]}},
+				{"id":"q","plan":{"steps":[{"id":"y","tool":"late"}]},"depends_on":["f"]}]}`)}}}
+		d, err := l.Decide("a/=0")
+		require.Nil(t, err)
+		require.Empty(t, d.Problems)
+		require.Empty(t, d.Settled)
+		l.Rounds[0].Record = d
+		added, as, problems, err := agents.Amend(l, 0, "a/=0", &wire.Change{Add: []json.RawMessage{[]byte(`{"id":"m","plan":{"steps":[{"id":"z","tool":"late"}]}}`)}})
+		require.Nil(t, err)
+		require.Empty(t, problems)
+		l = &agents.Loop{Within: within, Definition: l.Definition, Rounds: []*agents.Round{{Answer: l.Rounds[0].Answer, Record: d, Amended: []agents.Amended{{Add: added, Round: as}}}}}
+		l.Rounds[0].Calls = []agents.Call{{Path: "f", Single: true, Seq: 5, Status: "succeeded"}}
+		for path, locked := range map[string]bool{"p/x": within, "m/z": within, "q/y": false} {
+			_, _, no := l.Ready(0, path, 7, json.RawMessage(`{}`))
+			require.Equal(t, locked, no != nil, "%s %t: %v", path, within, no)
+			if locked {
+				require.Equal(t, fault.Locked, no.Code)
+			}
+		}
+	}
+}

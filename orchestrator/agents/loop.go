@@ -48,6 +48,9 @@ type Loop struct {
 	// Ordered says that of the objects of a round the one of the last call in the answer's order counts; in runs of before it is the
 	// one that came last.
 	Ordered bool
+	// Within says that a call of a plan within a step is as locked as one of the answer itself, if it was so when the answer came; in
+	// runs of before only whether it is open when it is ready counts.
+	Within bool
 	// Ends says that a request tells of all that its loop would have come to with the round before.
 	Ends bool
 	// Share bounds what it may use up of the budget of the agent above it (Loop.ShareOf); zero: nobody does.

@@ -32,6 +32,9 @@ func readied(l *Loop, round int, path string, since uint64, arguments json.RawMe
 	if !known || x.answer.Calls[i].Entry == "" {
 		return nil, nil
 	}
+	if s := x.admits.Settled[i]; l.Within && x.answer.Calls[i].Within >= 0 && s.Err != nil && s.Err.Code == fault.Locked {
+		return nil, s.Err // nothing that it waits for opens it, and it has no order beside what others open
+	}
 	now, seen := asOf(l, round, x, i, since)
 	c := &ready{answer: x.answer, id: x.answer.Calls[i].ID, entry: x.answer.Calls[i].Entry, now: now}
 	bound, result, locked := now.Ready(c.entry, seen)

@@ -856,6 +856,18 @@ var ofAgents = []mutant{
 		"plan/called.go", "	deepen(p, other)\n", "", "./orchestrator", "GatesHoldInPlans",
 	},
 	{
+		"locked-within-open", "a call of a plan within a step that was locked when the answer came is made once something else has opened it",
+		"orchestrator/agents/ready.go", "l.Within && x.answer.Calls[i].Within >= 0 && s.Err != nil", "false && s.Err != nil", "./orchestrator/agents ./orchestrator", "LockedWithin",
+	},
+	{
+		"locked-within-added", "a call within a step that people add is made though it was locked, once something else has opened it",
+		"orchestrator/agents/amend.go", "if s := admits.Settled[i]; l.Within && s.Err != nil", "if s := admits.Settled[i]; false && s.Err != nil", "./orchestrator/agents", "LockedWithin",
+	},
+	{
+		"locked-within-formerly", "a run that began before locks calls within steps by the rules of now",
+		"orchestrator/agentlook.go", "x.loop.Within = slices.Contains(r.start.Needs, wire.LockedWithin)", "x.loop.Within = true", "./orchestrator", "LockedWithin",
+	},
+	{
 		"agent-order-for-all", "a run that began before goes on by the rules of now",
 		"orchestrator/agentry.go", "return !slices.Contains(r.start.Needs, wire.AgentOrder) }", "return false }", "./orchestrator", "ARunOfBefore",
 	},
