@@ -290,7 +290,10 @@ func (r *Run) itemCancelledError(i int) *fault.Error {
 	}
 	s := &r.calls[r.calls[i].Step]
 	why := "the tool's error_propagation is fail-fast"
-	if r.stepOf(i).Plan != nil {
+	switch step := r.stepOf(i); {
+	case step.Agent() != nil:
+		why = "the first agent of a list that fails lets no other go on; call them in steps of their own where the others are to go on"
+	case step.Plan != nil:
 		why = `the first plan of an item that fails lets no other go on; "partial": true beside the plan may let it succeed`
 	}
 	for c := s.first; c < s.first+s.count; c++ {
