@@ -104,6 +104,9 @@ func (s *account) startCursor(ctx context.Context, c *Cursor, filters []string) 
 	if c.since.Life != c.Life() {
 		c.since = Since{}
 	}
+	if c.since.Seq > 0 {
+		c.awaited = nil // of what lies before that nothing comes, and nothing of a ledger replaces another
+	}
 	c.pos.advance(max(c.since.Seq, 1) - 1)
 	c.remote = info.leader() != "" && len(info.Cluster.Replicas) > 0
 	c.ctx, c.cancel = s.bound(ctx)

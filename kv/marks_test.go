@@ -186,6 +186,38 @@ func TestMembersHearEachOthersMarks(t *testing.T) {
 	require.Equal(t, marks, b.Marks(), "what one that is gone has told stays true")
 }
 
+// What lies there is read to its end though more comes all the time: what was left out is not waited for.
+func TestAReadingFromAMarkEndsUnderTraffic(t *testing.T) {
+	t.Parallel()
+	s := setup(t, kv.Config{})
+	f, _ := follow(t, s)
+	for i := range 50 {
+		submit(t, s, subjects.NewRun("t", fmt.Sprint(i)), "{}")
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				_, _, _ = s.Ledger.Create(t.Context(), s.Ledger.SubmitSubject(subjects.NewRun("t", fmt.Sprint("more", i))), nil, []byte("{}"), nil)
+			}
+		}
+	}()
+	r := newReader()
+	_, err := s.Ledger.Follow(t.Context(), 0, allPartitions(), kv.Since{Life: f.Life(), Seq: 41}, r.each, r.caught, nil)
+	require.NoError(t, err)
+	select {
+	case <-r.caughtUp:
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for what was left out")
+	}
+	close(stop)
+	<-stopped
+}
+
 // Who takes partitions over begins to read at a mark. In another life of the ledger, whose sequences are other records',
 // all is read.
 func TestAReadingBeginsAtAMarkInItsLifeAlone(t *testing.T) {

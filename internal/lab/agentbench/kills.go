@@ -227,7 +227,7 @@ func (s *siege) tellOwners(ctx context.Context, done, wanted int, kills []time.T
 		if err != nil {
 			return err
 		}
-		line += fmt.Sprintf("; after the last, the agent that stood still longest went on after %.0f ms", still[0])
+		line += fmt.Sprintf("; of the agents that went on since the last, the one that stood still longest did after %.0f ms", still[0])
 	}
 	s.progress(line)
 	return nil
