@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -165,10 +166,50 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 	var said struct {
 		Usage *agent.Tokens `json:"usage"`
 	}
-	if json.Unmarshal(raw, &said) != nil {
-		return nil
+	if json.Unmarshal(raw, &said) != nil || said.Usage == nil || said.Usage.InputTokens+said.Usage.OutputTokens == 0 && said.Usage.CostUSD == 0 {
+		return nil // a model whose provider counts nothing says its name alone
 	}
 	return said.Usage
+}
+
+// Whole says in one line what an agent's rounds came to together, and what the planners, guards and summaries of agents below it took.
+func Whole(doc *outcome.Run, step string, blob func(*outcome.Handle) (json.RawMessage, error)) string {
+	own := Summary(RoundsOf(doc, step, blob))
+	var below Round
+	calls := 0
+	var within func(all []outcome.Step)
+	within = func(all []outcome.Step) {
+		for i := range all {
+			s := &all[i]
+			if what := s.ID[strings.LastIndexByte(s.ID, '/')+1:]; what == "=plan" {
+				calls += s.Attempts
+				below.uses(used(s, blob))
+			} else if ownCall(what) {
+				below.uses(used(s, blob))
+			}
+			within(s.Steps)
+			within(s.Items)
+		}
+	}
+	for i := range doc.Steps {
+		if doc.Steps[i].ID == step {
+			for k := range doc.Steps[i].Steps {
+				within(doc.Steps[i].Steps[k].Steps)
+				within(doc.Steps[i].Steps[k].Items)
+			}
+		}
+	}
+	if calls == 0 {
+		return own
+	}
+	parts := []string{own + "; agents below: " + text.Count(calls, "call") + " of planners"}
+	if u := below.Used; u != nil {
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens))
+		if u.CostUSD > 0 {
+			parts = append(parts, dollars(u.CostUSD))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // LastProblems says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
@@ -243,7 +284,10 @@ func Table(rounds []Round) [][]string {
 	return lines
 }
 
-func dollars(x float64) string { return "$" + strconv.FormatFloat(x, 'f', -1, 64) }
+// dollars writes what something cost, to a billionth, as models are counted: sums of such are no longer than that.
+func dollars(x float64) string {
+	return "$" + strconv.FormatFloat(math.Round(x*1e9)/1e9, 'f', -1, 64)
+}
 
 // Summary says in one line what the rounds came to together.
 func Summary(rounds []Round) string {

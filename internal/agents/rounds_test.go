@@ -58,6 +58,28 @@ func TestRoundsOf(t *testing.T) {
 	require.Equal(t, []string{"2", "running", "0s", "-", "-", "-", "0"}, Table(rounds)[3])
 }
 
+// What agents below took is said beside what an agent took itself, at any depth, items of lists too: it is what a run costs. A model
+// whose provider counts nothing says its name, and that is no number; sums are as long as what they are made of.
+func TestWhatAgentsBelowTook(t *testing.T) {
+	t.Parallel()
+	said := func(id, usage string) outcome.Step {
+		return outcome.Step{ID: id, Status: outcome.StepSucceeded, Attempts: 1, Result: json.RawMessage(`{"usage":` + usage + `}`)}
+	}
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{
+		said("a/=0/=plan", `{"model":"small"}`),
+		{ID: "a/=0/c", Steps: []outcome.Step{said("a/=0/c/=0/=plan", `{"input_tokens":5,"output_tokens":1,"cost_usd":0.0003}`), said("a/=0/c/=0/=guard-0", `{"input_tokens":1}`),
+			{ID: "a/=0/c/=0/d", Steps: []outcome.Step{said("a/=0/c/=0/d/=0/=plan", `{"input_tokens":10,"output_tokens":2,"cost_usd":0.0006}`)}}}},
+		{ID: "a/=0/l", Tool: "child", Items: []outcome.Step{{ID: "a/=0/l=0", Steps: []outcome.Step{said("a/=0/l=0/=0/=plan", `{"input_tokens":100,"cost_usd":0.0001}`)}}}},
+		{ID: "a/=0/p", Steps: []outcome.Step{said("a/=0/p/x", `{"input_tokens":9999}`)}},
+	}}}}
+	none := func(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
+	require.Equal(t, "1 round, 1 call of the planner, 3 calls that it asked for; agents below: 3 calls of planners, 116 tokens in, 3 out, $0.001", Whole(doc, "a", none))
+	require.Equal(t, []string{"-", "-", "-"}, Table(RoundsOf(doc, "a", none))[1][3:6])
+	doc.Steps[0].Steps = doc.Steps[0].Steps[:1]
+	require.Equal(t, "1 round, 1 call of the planner, 0 calls that it asked for", Whole(doc, "a", none))
+	require.Equal(t, "$0.001097", dollars(0.0010969999999999999))
+}
+
 // While its planner is asked an agent is not queued, and what its rows hold that is no call of a tool is named.
 func TestWhatAnAgentIsAbout(t *testing.T) {
 	t.Parallel()

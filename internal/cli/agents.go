@@ -132,12 +132,13 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 			a.say("what its rounds came to can't be seen: %s", oneLine(fault.As(why(ctx, err)).Message))
 			return
 		}
-		all := agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) })
+		blob := func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) }
+		all := agents.RoundsOf(doc, agents.Step, blob)
 		if len(all) == 0 {
 			return
 		}
 		a.texts(a.stderr)(agents.Table(all))
-		a.say("%s", agents.Summary(all))
+		a.say("%s", agents.Whole(doc, agents.Step, blob))
 		a.sayMessages(doc)
 		a.sayList("what was wrong with the last answer", agents.LastProblems(doc, agents.Step), run)
 		a.sayList("what the last round came to", agents.LastResults(doc, agents.Step), run)
