@@ -226,13 +226,9 @@ func (ag *agentry) sender(r *run, d machine.Dispatch, whole bool, x *looked) (se
 		}
 		var late *agents.Asked
 		if carries {
-			late = asked.Carry()
+			late = asked.Carry(d.Attempt)
 		}
 		same, err := keep(ctx, asked)
-		if err == nil && same && late != nil && d.Attempt > 1 {
-			same, err = keep(ctx, late)
-			late = nil
-		}
 		switch {
 		case err != nil || !same:
 			return nil, nil, err

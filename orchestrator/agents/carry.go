@@ -14,8 +14,9 @@ const (
 )
 
 // Carry puts the last part into the request, where it is small: whoever makes the same request does, whatever is stored. It returns
-// that part where it is not known to be stored: it has to be before the next request is sent, as all others before this one.
-func (a *Asked) Carry() (late *Asked) {
+// that part where it is not known to be stored: it has to be before the next request is sent, as all others before this one. Of an
+// attempt behind the first it is among these: a worker that knows of no part in a request has failed, and finds it where it looks.
+func (a *Asked) Carry(attempt int) (late *Asked) {
 	if a.last == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func (a *Asked) Carry() (late *Asked) {
 	a.Request = with
 	a.Past.last = a.last // of this request alone, until its parts are stored
 	n := len(a.Parts)
-	if n == 0 {
+	if n == 0 || attempt > 1 {
 		return nil
 	}
 	late = &Asked{Parts: a.Parts[n-1:], Past: a.Past, fresh: a.fresh}

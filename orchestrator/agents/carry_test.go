@@ -40,7 +40,13 @@ func TestARequestCarriesASmallPart(t *testing.T) {
 			asked, err := fresh(with).Ask(n)
 			require.Nil(t, err)
 			plain, all := string(asked.Request), len(asked.Parts)
-			last := asked.Carry()
+			second, err := fresh(with).Ask(n)
+			require.Nil(t, err)
+			require.Nil(t, second.Carry(2), "of another attempt all is stored before it is sent")
+			require.Len(t, second.Parts, all)
+			require.Equal(t, n, second.Past.Rounds())
+			requests = append(requests, string(second.Request))
+			last := asked.Carry(1)
 			requests = append(requests, string(asked.Request))
 			switch is := strings.Contains(string(asked.Request), `"content":`); {
 			case !is:
@@ -72,7 +78,7 @@ func TestARequestCarriesASmallPart(t *testing.T) {
 		}
 		again, err := fresh(late).Ask(n) // by an owner that has stored it
 		require.Nil(t, err)
-		require.Nil(t, again.Carry())
+		require.Nil(t, again.Carry(1))
 		for _, r := range append(requests, string(again.Request)) {
 			require.Equal(t, requests[0], r, "round %d", n)
 		}

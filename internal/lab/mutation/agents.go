@@ -20,7 +20,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"part-content-late", "another attempt of a planner is sent before the part is stored that it has in it",
-		"orchestrator/agentry.go", "late != nil && d.Attempt > 1 {", "late != nil && d.Attempt > 99 {", "./orchestrator", "SimulatedAgents",
+		"orchestrator/agents/carry.go", "n == 0 || attempt > 1", "n == 0", "./orchestrator/agents", "ARequestCarriesASmallPart",
 	},
 	{
 		"part-content-large", "a large part is written once more, for a request that has it in it",
