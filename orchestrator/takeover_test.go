@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -124,6 +125,12 @@ func TestATakeoverSkipsWhatIsOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, doc.Status)
 		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(s.client.Cancel(ctx(t), id, "ann")))
+		_, err = s.client.Amend(ctx(t), id, client.Amendment{Discard: []string{"b"}})
+		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%s: %v", id, err)
+		_, err = client.Say(ctx(t), s.client, id, client.Word{Step: "a", Text: "Hurry."})
+		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%s: %v", id, err)
+		_, err = s.client.Approve(ctx(t), &outcome.Question{Run: id, Step: "a", Kind: outcome.Approval, Digest: strings.Repeat("0", 64)}, client.Answer{})
+		require.Equal(t, fault.NotFound, fault.CodeOf(err), "nobody was asked: %s: %v", id, err)
 	}
 	again, err := s.client.Submit(ctx(t), []byte(`{"steps":[{"id":"a","tool":"echo"},{"id":"b","tool":"echo","depends_on":["a"]}]}`), client.SubmitOptions{Run: done[7]})
 	require.NoError(t, err)
