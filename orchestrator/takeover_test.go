@@ -125,10 +125,11 @@ func TestATakeoverSkipsWhatIsOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, doc.Status)
 		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(s.client.Cancel(ctx(t), id, "ann")))
-		_, err = s.client.Amend(ctx(t), id, client.Amendment{Discard: []string{"b"}})
-		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%s: %v", id, err)
-		_, err = client.Say(ctx(t), s.client, id, client.Word{Step: "a", Text: "Hurry."})
-		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%s: %v", id, err)
+		_, amended := s.client.Amend(ctx(t), id, client.Amendment{Discard: []string{"b"}})
+		_, said := client.Say(ctx(t), s.client, id, client.Word{Step: "a", Text: "Hurry."})
+		for _, err := range []error{amended, said} { // of what was skipped the owner knows as much as once it is purged
+			require.Contains(t, []fault.Code{fault.AlreadyFinished, fault.NotFound}, fault.CodeOf(err), "%s: %v", id, err)
+		}
 		_, err = s.client.Approve(ctx(t), &outcome.Question{Run: id, Step: "a", Kind: outcome.Approval, Digest: strings.Repeat("0", 64)}, client.Answer{})
 		require.Equal(t, fault.NotFound, fault.CodeOf(err), "nobody was asked: %s: %v", id, err)
 	}
