@@ -62,7 +62,7 @@ test-pure:
 
 test-race:
 	$(TEST) -race -run '^($(RACED))$$' $(RACED_IN)
-	$(TEST) -race -p 4 -parallel 4 $(LONG) $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))
+	$(TEST) -race -parallel 4 $(LONG) $(filter-out $(subst ./,github.com/stepjet/stepjet/,$(PURE) $(TIMED)),$(shell $(GO) list ./...))
 
 test-timed:
 	$(TEST) -p 1 $(TIMED)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"math"
 
 	"github.com/stepjet/stepjet/fault"
 )
@@ -87,7 +88,7 @@ func (a *Account) budget() map[string]limit {
 	b, left := a.Spent.Budget, a.Spent.Left()
 	add("steps", float64(b.Steps), float64(left.Steps))
 	add("tokens", float64(b.Tokens), float64(left.Tokens))
-	add("cost_usd", b.CostUSD, left.CostUSD)
+	add("cost_usd", b.CostUSD, math.Round(left.CostUSD*1e9)/1e9) // as costs are counted
 	add("time_ms", float64(b.Time.Milliseconds()), float64(b.Time.Milliseconds()-a.Milliseconds))
 	return all
 }

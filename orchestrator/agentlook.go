@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stepjet/stepjet/agent"
@@ -361,7 +362,8 @@ func (x *looked) at(r *run, path string, c machine.Call, single bool) (agents.Ca
 	st := r.machine.Step(c, time.Time{})
 	s := r.step(c.Step)
 	call := agents.Call{Path: path, Single: single, Status: string(st.Status), Err: st.Error, MS: st.Ended.Sub(st.Started).Milliseconds()}
-	if s.Agent() != nil && s.Repeat == nil || x.sends {
+	among := x.loop.Ordered && (!single || strings.Contains(path, "/")) // its place is that of an item or an iteration, too
+	if s.Agent() != nil && s.Repeat == nil || x.sends || among {
 		call.Token = r.token(c)
 	}
 	res := r.machine.Decided(c)

@@ -75,7 +75,7 @@ func TestWhoReadsAnewIsNotAloneWithWhatItSent(t *testing.T) {
 	var alone []int
 	c := &cursor{partitions: []int{3, 4}}
 	ps := &partitions{
-		env: &env{log: slog.New(slog.DiscardHandler), ctx: t.Context(), jobs: &simJobs{most: 0}}, member: "a", cursors: &cursors{}, runs: newRunTable(),
+		env: &env{log: slog.New(slog.DiscardHandler), ctx: t.Context(), jobs: &simJobs{most: 0}, clock: wall{}}, member: "a", cursors: &cursors{}, runs: newRunTable(),
 		outgoing: &outgoing{}, serves: func(uint64) {}, alone: func(s partitionSet) {
 			for p := range s {
 				if s[p] {

@@ -126,7 +126,8 @@ type GuardSaid struct {
 type Call struct {
 	// Path names it by the ids of the steps down to it, without numbers of items and iterations.
 	Path string
-	// Token is its own, of an agent, and of all calls of one that sends objects to sinks; empty for others.
+	// Token is its own, of an agent, of items and of what is within steps, and of all calls of an agent that sends objects to sinks;
+	// empty for others.
 	Token string
 	// Since is the sequence of the record that made it ready, Seq of the one that decided it; 0 for one that none has.
 	Since, Seq uint64
