@@ -77,17 +77,18 @@ func (t Tool) has(argument string) bool {
 	return there
 }
 
-// called returns what a record without a tool is of: a plan that was called, by what its round answered with and what is given back
-// to the provider; false for a value, for which nothing was.
-func (r Round) called(rec Record, given *State) (Step, bool) {
+// called returns the calls of a round by their ids: as its answer was written, and as it is given back to the provider. A value stands
+// for none.
+func (r Round) called(given *State) map[string]Step {
 	var steps []Step
 	_ = json.Unmarshal(r.Plan, &steps) // of a long one there is a preview
+	all := map[string]Step{}
 	for _, s := range append(steps, given.calls()...) {
-		if s.ID == rec.ID && s.Tool != "" {
-			return s, true
+		if _, before := all[s.ID]; !before && s.Tool != "" {
+			all[s.ID] = s
 		}
 	}
-	return Step{}, false
+	return all
 }
 
 // equal reports whether two values are the same, however their members are ordered.

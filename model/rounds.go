@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,18 +26,18 @@ func (t *transcript) round(n int, round Round, native bool, m Model) {
 	heard := turn{role: user}
 	var values []Record
 	if native {
+		var called map[string]Step // as it was written; most records say all of it themselves
 		for _, rec := range round.Records {
-			if rec.Tool == "" { // a plan that was called, or a value, for which nothing was
-				call, is := round.called(rec, said.state)
-				if !is {
+			if rec.Tool == "" || isNull(rec.Arguments) { // a plan that was called, or a value; or its references came to nothing
+				if called == nil {
+					called = round.called(said.state)
+				}
+				call, is := called[rec.ID]
+				if rec.Tool == "" && !is {
 					values = append(values, rec)
 					continue
 				}
-				rec.Tool, rec.Arguments = call.Tool, call.Arguments
-			}
-			if isNull(rec.Arguments) { // its references came to nothing: it stands as the model wrote it
-				call, _ := round.called(rec, said.state)
-				rec.Arguments = call.Arguments
+				rec.Tool, rec.Arguments = cmp.Or(rec.Tool, call.Tool), call.Arguments
 			}
 			t.call(rec, &said, &heard)
 		}

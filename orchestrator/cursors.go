@@ -83,6 +83,9 @@ func (s *skipped) recent(generation uint64, now time.Time) bool {
 	return generation < s.below && now.Before(s.until)
 }
 
+// due reports whether something was skipped that may go now, and of which nobody has asked yet that it does.
+func (s *skipped) due(now time.Time) bool { return s.below > 0 && !s.purged && !now.Before(s.until) }
+
 // startsAt is where some partitions of a shard begin to be read.
 type startsAt struct {
 	partitions []int

@@ -313,14 +313,14 @@ func (rp *reaper) sought(s *seeking, all bool) {
 
 // skips reports whether something was skipped that may go now.
 func (rp *reaper) skips(now time.Time) bool {
-	return slices.ContainsFunc(rp.cursors.skipped[:], func(x skipped) bool { return x.below > 0 && !x.purged && !now.Before(x.until) })
+	return slices.ContainsFunc(rp.cursors.skipped[:], func(x skipped) bool { return x.due(now) })
 }
 
 // goesBelow reports whether something that was skipped goes with all that lies below a sequence, and takes it for asked for.
 func (rp *reaper) goesBelow(shard int, upTo uint64, now time.Time) (goes bool) {
 	for p := range rp.cursors.skipped {
 		x := &rp.cursors.skipped[p]
-		if subjects.LedgerShard(p, rp.store.Shards()) == shard && x.below > 0 && x.below <= upTo && !x.purged && !now.Before(x.until) {
+		if subjects.LedgerShard(p, rp.store.Shards()) == shard && x.below <= upTo && x.due(now) {
 			x.purged, goes = true, true
 		}
 	}

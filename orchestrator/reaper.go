@@ -218,17 +218,17 @@ func (rp *reaper) lowest(now time.Time) (low, going *[subjects.Partitions]uint64
 		if seq, ok := rp.runs.going[i].first(over); ok {
 			going[i] = min(read, seq)
 		}
-		for g := range rp.unfree {
-			if g.Run.Partition() == i {
-				going[i] = min(going[i], g.Number)
-			}
-		}
 		if rp.cursors.skipped[i].recent(0, now) {
 			continue
 		}
 		low[i] = read
 		if seq, ok := rp.runs.oldest[i].first(mayGo); ok {
 			low[i] = min(read, seq)
+		}
+	}
+	for g := range rp.unfree {
+		if p := g.Run.Partition(); going[p] > 0 {
+			going[p] = min(going[p], g.Number)
 		}
 	}
 	return low, going

@@ -163,7 +163,7 @@ func NeedsOfAgent(agent json.RawMessage) (needs []string) {
 	if asksAroundObjects(members["tools"]) {
 		needs = append(needs, ObjectConditions)
 	}
-	if nested := string(members["capture_nested"]); nested == "true" || actsOnObjects(members["tools"]) || actsOnObjects(members["guards"]) {
+	if string(members["capture_nested"]) == "true" || actsOnObjects(members["tools"]) || actsOnObjects(members["guards"]) {
 		needs = append(needs, AnswerOrder)
 	}
 	return append(append(needs, ofGuards(members["guards"])...), Agents)

@@ -43,14 +43,9 @@ func (v *View) Lines(look Look, rows int, now time.Time) []string {
 
 func (v *View) head(look Look, now time.Time) string {
 	parts := []string{look.Bold(text.OneLine(v.run))}
-	var in, out int64
-	var cost float64
-	told := false
+	var all Round
 	for _, r := range v.rounds {
-		if r.used != nil {
-			told = true
-			in, out, cost = in+r.used.InputTokens, out+r.used.OutputTokens, cost+r.used.CostUSD
-		}
+		all.uses(r.used)
 	}
 	switch n := len(v.rounds); {
 	case n > 0:
@@ -61,13 +56,7 @@ func (v *View) head(look Look, now time.Time) string {
 	default:
 		parts = append(parts, "waits for its planner")
 	}
-	if told {
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", in, out))
-	}
-	if cost > 0 {
-		parts = append(parts, dollars(cost))
-	}
-	parts = append(parts, look.Took(now.Sub(v.began).Truncate(100*time.Millisecond)))
+	parts = append(append(parts, spent(all.Used)...), look.Took(now.Sub(v.began).Truncate(100*time.Millisecond)))
 	return parts[0] + look.Dim("  "+strings.Join(parts[1:], "  "))
 }
 
@@ -195,10 +184,4 @@ func (s *viewStep) state(look Look, now time.Time) string {
 	return strings.Join(parts, "  ")
 }
 
-func spentTokens(r *viewRound) string {
-	said := fmt.Sprintf("%d tokens in, %d out", r.used.InputTokens, r.used.OutputTokens)
-	if r.used.CostUSD > 0 {
-		said += ", " + dollars(r.used.CostUSD)
-	}
-	return said
-}
+func spentTokens(r *viewRound) string { return strings.Join(spent(r.used), ", ") }

@@ -172,19 +172,20 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 	return said.Usage
 }
 
-// Whole says in one line what an agent's rounds came to together, and what the planners, guards and summaries of agents below it took.
-func Whole(doc *outcome.Run, step string, blob func(*outcome.Handle) (json.RawMessage, error)) string {
-	own := Summary(RoundsOf(doc, step, blob))
+// Whole says in one line what the rounds of an agent's step came to together, and what the planners, guards and summaries of agents
+// below it took.
+func Whole(doc *outcome.Run, step string, rounds []Round, blob func(*outcome.Handle) (json.RawMessage, error)) string {
+	own := Summary(rounds)
 	var below Round
-	calls := 0
 	var within func(all []outcome.Step)
 	within = func(all []outcome.Step) {
 		for i := range all {
 			s := &all[i]
-			if what := s.ID[strings.LastIndexByte(s.ID, '/')+1:]; what == "=plan" {
-				calls += s.Attempts
-				below.uses(used(s, blob))
-			} else if ownCall(what) {
+			planner := s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), "plan")
+			if planner {
+				below.Calls += s.Attempts
+			}
+			if planner || ownCall(s.ID[strings.LastIndexByte(s.ID, '/')+1:]) {
 				below.uses(used(s, blob))
 			}
 			within(s.Steps)
@@ -199,17 +200,23 @@ func Whole(doc *outcome.Run, step string, blob func(*outcome.Handle) (json.RawMe
 			}
 		}
 	}
-	if calls == 0 {
+	if below.Calls == 0 {
 		return own
 	}
-	parts := []string{own + "; agents below: " + text.Count(calls, "call") + " of planners"}
-	if u := below.Used; u != nil {
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens))
-		if u.CostUSD > 0 {
-			parts = append(parts, dollars(u.CostUSD))
-		}
-	}
+	parts := append([]string{own + "; agents below: " + text.Count(below.Calls, "call") + " of planners"}, spent(below.Used)...)
 	return strings.Join(parts, ", ")
+}
+
+// spent says what was taken: nothing where nobody said anything, and no cost where there is none.
+func spent(took *agent.Tokens) (words []string) {
+	if took == nil {
+		return nil
+	}
+	words = append(words, fmt.Sprintf("%d tokens in, %d out", took.InputTokens, took.OutputTokens))
+	if took.CostUSD > 0 {
+		words = append(words, dollars(took.CostUSD))
+	}
+	return words
 }
 
 // LastProblems says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
@@ -291,25 +298,13 @@ func dollars(x float64) string {
 
 // Summary says in one line what the rounds came to together.
 func Summary(rounds []Round) string {
-	var planners, steps int
-	var in, out int64
-	var cost float64
-	told := false
+	var all Round
 	for _, r := range rounds {
-		planners, steps = planners+r.Calls, steps+r.Steps
-		if r.Used != nil {
-			told = true
-			in, out, cost = in+r.Used.InputTokens, out+r.Used.OutputTokens, cost+r.Used.CostUSD
-		}
+		all.Calls, all.Steps = all.Calls+r.Calls, all.Steps+r.Steps
+		all.uses(r.Used)
 	}
-	parts := []string{text.Count(len(rounds), "round"), text.Count(planners, "call") + " of the planner", text.Count(steps, "call") + " that it asked for"}
-	if told {
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", in, out))
-	}
-	if cost > 0 {
-		parts = append(parts, dollars(cost))
-	}
-	return strings.Join(parts, ", ")
+	parts := []string{text.Count(len(rounds), "round"), text.Count(all.Calls, "call") + " of the planner", text.Count(all.Steps, "call") + " that it asked for"}
+	return strings.Join(append(parts, spent(all.Used)...), ", ")
 }
 
 // Steps returns the steps of a run that are agents, as far as they have begun a round: those that stand in its plan.
@@ -501,14 +496,7 @@ func Answered(raw json.RawMessage) string {
 	if a.Output != nil && string(a.Output) != "null" {
 		parts = append(parts, "an output")
 	}
-	if a.Usage != nil {
-		took := a.Usage
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", took.InputTokens, took.OutputTokens))
-		if took.CostUSD > 0 {
-			parts = append(parts, dollars(took.CostUSD))
-		}
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(append(parts, spent(a.Usage)...), ", ")
 }
 
 // Told names the steps of an agent's run for people.

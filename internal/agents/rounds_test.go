@@ -73,10 +73,10 @@ func TestWhatAgentsBelowTook(t *testing.T) {
 		{ID: "a/=0/p", Steps: []outcome.Step{said("a/=0/p/x", `{"input_tokens":9999}`)}},
 	}}}}
 	none := func(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
-	require.Equal(t, "1 round, 1 call of the planner, 3 calls that it asked for; agents below: 3 calls of planners, 116 tokens in, 3 out, $0.001", Whole(doc, "a", none))
+	require.Equal(t, "1 round, 1 call of the planner, 3 calls that it asked for; agents below: 3 calls of planners, 116 tokens in, 3 out, $0.001", Whole(doc, "a", RoundsOf(doc, "a", none), none))
 	require.Equal(t, []string{"-", "-", "-"}, Table(RoundsOf(doc, "a", none))[1][3:6])
 	doc.Steps[0].Steps = doc.Steps[0].Steps[:1]
-	require.Equal(t, "1 round, 1 call of the planner, 0 calls that it asked for", Whole(doc, "a", none))
+	require.Equal(t, "1 round, 1 call of the planner, 0 calls that it asked for", Whole(doc, "a", RoundsOf(doc, "a", none), none))
 	require.Equal(t, "$0.001097", dollars(0.0010969999999999999))
 }
 

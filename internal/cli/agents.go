@@ -138,7 +138,7 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 			return
 		}
 		a.texts(a.stderr)(agents.Table(all))
-		a.say("%s", agents.Whole(doc, agents.Step, blob))
+		a.say("%s", agents.Whole(doc, agents.Step, all, blob))
 		a.sayMessages(doc)
 		a.sayList("what was wrong with the last answer", agents.LastProblems(doc, agents.Step), run)
 		a.sayList("what the last round came to", agents.LastResults(doc, agents.Step), run)

@@ -156,7 +156,7 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 		line("progress", "%s", progressLine(doc, st))
 	}
 	for _, step := range agents.Steps(doc) {
-		line("agent", "%s: %s", oneLine(step), agents.Whole(doc, step, noBlob))
+		line("agent", "%s: %s", oneLine(step), agents.Whole(doc, step, agents.RoundsOf(doc, step, noBlob), noBlob))
 		for _, why := range agents.Refusals(doc, step) {
 			line("", "%s", oneLine(why))
 		}

@@ -1009,7 +1009,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"native-plan-lost", "a plan that a model called natively has no result in its conversation",
-		"model/native.go", "s.ID == rec.ID && s.Tool != \"\"", "false && s.ID == rec.ID", "./model", "PlanThatWasCalledNatively",
+		"model/native.go", "!before && s.Tool != \"\"", "false && !before", "./model", "PlanThatWasCalledNatively",
 	},
 	{
 		"native-id-begun", "a native call takes the id of another one that had begun",

@@ -228,7 +228,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"over-not-free", "a mark counts a rejected run as over that could not be removed yet",
-		"orchestrator/reaper.go", "going[i] = min(going[i], g.Number)", "_ = g", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
+		"orchestrator/reaper.go", "going[p] = min(going[p], g.Number)", "_ = g", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
 	},
 	{
 		"skipped-orphan", "a late record of a run that was skipped has the run purged within its grace",
