@@ -3,10 +3,8 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,32 +74,35 @@ type Round struct {
 	Steps, Failed int
 	// Refused is the code of why its answer came to nothing; empty where it did not.
 	Refused fault.Code
+	// Unasked is whether its planner will never be asked, such as where the budget was used up before.
+	Unasked bool
 
 	calls map[string]outcome.StepStatus // by id
 }
 
-// RoundsOf reads the rounds of an agent's step from a run's document. blob returns a result that lies elsewhere; what it
-// can't return counts as a planner that said nothing.
-func RoundsOf(doc *outcome.Run, agent string, blob func(*outcome.Handle) (json.RawMessage, error)) (rounds []Round) {
-	for i := range doc.Steps {
-		if doc.Steps[i].ID != agent {
+// NoBlob is for what is not worth fetching a large answer of a planner for: what it took is not known then.
+func NoBlob(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
+
+// RoundsOf reads the rounds of an agent's step; none of nil. blob returns a result that lies elsewhere; what it can't return
+// counts as a planner that said nothing.
+func RoundsOf(of *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) (rounds []Round) {
+	if of == nil {
+		return nil
+	}
+	for k := range of.Steps {
+		s := &of.Steps[k]
+		n, what, ok := Place(of.ID, s.ID)
+		if !ok || n < 0 || n > len(rounds) { // they stand in their order
 			continue
 		}
-		for k := range doc.Steps[i].Steps {
-			s := &doc.Steps[i].Steps[k]
-			n, what, ok := Place(agent, s.ID)
-			if !ok || n < 0 || n > len(rounds) { // they stand in their order
-				continue
-			}
-			if n == len(rounds) {
-				rounds = append(rounds, Round{Number: n, calls: map[string]outcome.StepStatus{}})
-			}
-			rounds[n].add(s, what, blob)
+		if n == len(rounds) {
+			rounds = append(rounds, Round{Number: n, calls: map[string]outcome.StepStatus{}})
 		}
-		for _, x := range doc.Steps[i].Refused {
-			if x.Round >= 0 && x.Round < len(rounds) && len(x.Problems) > 0 {
-				rounds[x.Round].Refused = x.Problems[0].Code
-			}
+		rounds[n].add(s, what, blob)
+	}
+	for _, x := range of.Refused {
+		if x.Round >= 0 && x.Round < len(rounds) && len(x.Problems) > 0 {
+			rounds[x.Round].Refused = x.Problems[0].Code
 		}
 	}
 	for n := range rounds {
@@ -114,7 +115,7 @@ func (r *Round) add(s *outcome.Step, what string, blob func(*outcome.Handle) (js
 	switch {
 	case what == "":
 		_, took := s.Took()
-		r.Planner, r.Calls, r.Took = s.Status, s.Attempts, took
+		r.Planner, r.Calls, r.Took, r.Unasked = s.Status, s.Attempts, took, neverAsked(s)
 		r.uses(used(s, blob))
 	case ownCall(what):
 		r.uses(used(s, blob))
@@ -174,29 +175,17 @@ func used(s *outcome.Step, blob func(*outcome.Handle) (json.RawMessage, error)) 
 
 // Whole says in one line what the rounds of an agent's step came to together, and what the planners, guards and summaries of agents
 // below it took.
-func Whole(doc *outcome.Run, step string, rounds []Round, blob func(*outcome.Handle) (json.RawMessage, error)) string {
+func Whole(of *outcome.Step, rounds []Round, blob func(*outcome.Handle) (json.RawMessage, error)) string {
 	own := Summary(rounds)
 	var below Round
-	var within func(all []outcome.Step)
-	within = func(all []outcome.Step) {
-		for i := range all {
-			s := &all[i]
+	for k := range of.Steps { // these are its own
+		for s := range within(&of.Steps[k]) {
 			planner := s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), "plan")
 			if planner {
 				below.Calls += s.Attempts
 			}
 			if planner || ownCall(s.ID[strings.LastIndexByte(s.ID, '/')+1:]) {
 				below.uses(used(s, blob))
-			}
-			within(s.Steps)
-			within(s.Items)
-		}
-	}
-	for i := range doc.Steps {
-		if doc.Steps[i].ID == step {
-			for k := range doc.Steps[i].Steps {
-				within(doc.Steps[i].Steps[k].Steps)
-				within(doc.Steps[i].Steps[k].Items)
 			}
 		}
 	}
@@ -219,55 +208,6 @@ func spent(took *agent.Tokens) (words []string) {
 	return words
 }
 
-// LastProblems says, a line each, what was wrong with the last answer of an agent's step that failed over it; none for any other.
-func LastProblems(doc *outcome.Run, agent string) (lines []string) {
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
-		if s.ID != agent || s.Error == nil {
-			continue
-		}
-		var why struct {
-			Problems []fault.Problem `json:"problems"`
-		}
-		_ = json.Unmarshal(s.Error.Details, &why) // of an error of another kind
-		for _, p := range why.Problems {
-			line := p.Message
-			if p.Path != "" {
-				line = p.Path + ": " + line
-			}
-			if p.Hint != "" {
-				line += " (" + p.Hint + ")"
-			}
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// MostTold is how many problems of an answer, and results of a round, are told of an agent whose loop came to no output.
-const MostTold = 8
-
-// LastResults says, a line each, what the steps of the last round came to of an agent's step whose loop ended without an output,
-// as far as its error tells; none for any other.
-func LastResults(doc *outcome.Run, agent string) (lines []string) {
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
-		if s.ID != agent || s.Error == nil {
-			continue
-		}
-		var came struct {
-			Last map[string]json.RawMessage `json:"last"`
-		}
-		if json.Unmarshal(s.Error.Details, &came) != nil {
-			continue // of an error of another kind
-		}
-		for _, id := range slices.Sorted(maps.Keys(came.Last)) {
-			lines = append(lines, id+": "+text.Clip(string(came.Last[id]), mostShown))
-		}
-	}
-	return lines
-}
-
 // Table is a line of cells for each round, with a head.
 func Table(rounds []Round) [][]string {
 	lines := [][]string{{"ROUND", "PLANNER", "TOOK", "TOKENS IN", "OUT", "COST", "CALLS"}}
@@ -286,7 +226,11 @@ func Table(rounds []Round) [][]string {
 		if r.Refused != "" {
 			calls += ", refused: " + string(r.Refused)
 		}
-		lines = append(lines, []string{strconv.Itoa(r.Number), string(r.Planner), r.Took.Round(10 * time.Microsecond).String(), in, out, cost, calls})
+		planner := string(r.Planner)
+		if r.Unasked {
+			planner = "not asked"
+		}
+		lines = append(lines, []string{strconv.Itoa(r.Number), planner, r.Took.Round(10 * time.Microsecond).String(), in, out, cost, calls})
 	}
 	return lines
 }
@@ -296,118 +240,35 @@ func dollars(x float64) string {
 	return "$" + strconv.FormatFloat(math.Round(x*1e9)/1e9, 'f', -1, 64)
 }
 
-// Summary says in one line what the rounds came to together.
+// Summary says in one line what the rounds came to together; one whose planner is never asked is none.
 func Summary(rounds []Round) string {
 	var all Round
+	asked := 0
 	for _, r := range rounds {
+		if !r.Unasked {
+			asked++
+		}
 		all.Calls, all.Steps = all.Calls+r.Calls, all.Steps+r.Steps
 		all.uses(r.Used)
 	}
-	parts := []string{text.Count(len(rounds), "round"), text.Count(all.Calls, "call") + " of the planner", text.Count(all.Steps, "call") + " that it asked for"}
+	parts := []string{text.Count(asked, "round"), text.Count(all.Calls, "call") + " of the planner", text.Count(all.Steps, "call") + " that it asked for"}
 	return strings.Join(append(parts, spent(all.Used)...), ", ")
 }
-
-// Steps returns the steps of a run that are agents, as far as they have begun a round: those that stand in its plan.
-func Steps(doc *outcome.Run) (ids []string) {
-	for i := range doc.Steps {
-		if s := &doc.Steps[i]; len(s.Steps) > 0 {
-			if _, what, ok := Place(s.ID, s.Steps[0].ID); ok && what == "" {
-				ids = append(ids, s.ID)
-			}
-		}
-	}
-	return ids
-}
-
-// Refusals returns which answers of an agent's planner came to nothing, of a run's document, a line each.
-func Refusals(doc *outcome.Run, agent string) (lines []string) {
-	for i := range doc.Steps {
-		if doc.Steps[i].ID != agent {
-			continue
-		}
-		for _, x := range doc.Steps[i].Refused {
-			lines = append(lines, fmt.Sprintf("the answer of round %d was refused: %s", x.Round, whyRefused(&x)))
-		}
-	}
-	return lines
-}
-
-// whyRefused says why in few words.
-func whyRefused(x *outcome.Refused) string {
-	if len(x.Problems) == 0 {
-		return "nothing more is known"
-	}
-	p := &x.Problems[0]
-	why := string(p.Code) + ": " + text.Clip(p.Message, mostShown)
-	if p.Path != "" {
-		why = p.Path + ": " + why
-	}
-	if x.Count > 1 {
-		why += fmt.Sprintf(" (and %d more)", x.Count-1)
-	}
-	return why
-}
-
-// unasked reports whether the planner of a round of an agent will never be asked, such as where the budget was used up
-// before. Of a document without rounds that is not known.
-func unasked(agent *outcome.Step, round int) bool {
-	for i := range agent.Steps {
-		s := &agent.Steps[i]
-		if n, what, ok := Place(agent.ID, s.ID); ok && n == round && what == "" {
-			return s.Status.Terminal() && s.Status != outcome.StepSucceeded && s.Attempts == 0
-		}
-	}
-	return agent.Status.Terminal() && len(agent.Steps) > 0
-}
-
-// Said returns what people have said to an agent of a run's document, a line each: who, which round's planner is told, and what.
-func Said(doc *outcome.Run, agent string) (lines []string) {
-	for i := range doc.Steps {
-		if doc.Steps[i].ID != agent {
-			continue
-		}
-		for _, w := range doc.Steps[i].Said {
-			by, told, content := w.By, "no round has taken it", string(w.Content)
-			switch {
-			case by == "":
-				by = "somebody"
-			case !w.Verified:
-				by += " (unverified)"
-			}
-			switch {
-			case w.Round == nil:
-			case unasked(&doc.Steps[i], *w.Round):
-				told = fmt.Sprintf("for round %d, whose planner was not asked", *w.Round)
-			default:
-				told = fmt.Sprintf("told in round %d", *w.Round)
-			}
-			said := "said"
-			if w.Interrupt {
-				said = "interrupted"
-			}
-			content = text.Clip(content, mostShown)
-			switch {
-			case w.Bytes > 0 && content == "":
-				content = fmt.Sprintf("(%d bytes, too long to be kept here)", w.Bytes)
-			case w.Bytes > 0:
-				content += fmt.Sprintf(" (the beginning of %d bytes)", w.Bytes)
-			case content == "": // of an orchestrator that says no more
-				content = "(too long to be shown)"
-			}
-			lines = append(lines, fmt.Sprintf("%s %s, %s: %s", by, said, told, content))
-		}
-	}
-	return lines
-}
-
-// mostShown is how much of a word is shown in a line, in bytes.
-const mostShown = 160
 
 // Unneeded reports whether a step is the summary of a round before which nothing was to be cut, or what began while a planner
 // wrote, of which there is nothing: agents that may have such have one in each round.
 func Unneeded(s *outcome.Step) bool {
 	scope := subjects.ScopeOf(s.ID)
 	return s.Status == outcome.StepNotTaken && s.ID == subjects.OwnCall(scope, summary[1:]) || streamed(s) && len(s.Steps) == 0
+}
+
+// Counted returns what an outcome counts of steps, without what it doesn't list: a summary that nobody needed is no step that
+// was not taken, for people.
+func Counted(o *outcome.Outcome) outcome.Stats {
+	st := o.Stats
+	unlisted := max(st.NotTaken-len(o.NotTaken), 0)
+	st.NotTaken, st.Steps = st.NotTaken-unlisted, st.Steps-unlisted
+	return st
 }
 
 // streamed reports whether a step is that in which stands what began while a planner wrote.

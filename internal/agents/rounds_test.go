@@ -45,7 +45,7 @@ func TestRoundsOf(t *testing.T) {
 		{ID: "a/=1/r0", Status: outcome.StepSucceeded},
 		{ID: "a/=2/=plan", Status: outcome.StepRunning, Result: json.RawMessage(`"text"`)},
 	}}}}
-	rounds := RoundsOf(doc, "a", func(*outcome.Handle) (json.RawMessage, error) {
+	rounds := RoundsOf(At(doc, "a"), func(*outcome.Handle) (json.RawMessage, error) {
 		return json.RawMessage(`{"usage":{"input_tokens":3,"output_tokens":-3000}}`), nil
 	})
 	require.Equal(t, []Round{
@@ -73,10 +73,10 @@ func TestWhatAgentsBelowTook(t *testing.T) {
 		{ID: "a/=0/p", Steps: []outcome.Step{said("a/=0/p/x", `{"input_tokens":9999}`)}},
 	}}}}
 	none := func(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
-	require.Equal(t, "1 round, 1 call of the planner, 3 calls that it asked for; agents below: 3 calls of planners, 116 tokens in, 3 out, $0.001", Whole(doc, "a", RoundsOf(doc, "a", none), none))
-	require.Equal(t, []string{"-", "-", "-"}, Table(RoundsOf(doc, "a", none))[1][3:6])
+	require.Equal(t, "1 round, 1 call of the planner, 3 calls that it asked for; agents below: 3 calls of planners, 116 tokens in, 3 out, $0.001", Whole(At(doc, "a"), RoundsOf(At(doc, "a"), none), none))
+	require.Equal(t, []string{"-", "-", "-"}, Table(RoundsOf(At(doc, "a"), none))[1][3:6])
 	doc.Steps[0].Steps = doc.Steps[0].Steps[:1]
-	require.Equal(t, "1 round, 1 call of the planner, 0 calls that it asked for", Whole(doc, "a", RoundsOf(doc, "a", none), none))
+	require.Equal(t, "1 round, 1 call of the planner, 0 calls that it asked for", Whole(At(doc, "a"), RoundsOf(At(doc, "a"), none), none))
 	require.Equal(t, "$0.001097", dollars(0.0010969999999999999))
 }
 
@@ -102,7 +102,8 @@ func TestWhatAnAgentIsAbout(t *testing.T) {
 	words, ok := OwnWords(&outcome.Step{ID: "a/=12/r0", Tool: "r0"})
 	require.True(t, ok)
 	require.Equal(t, "results of round 0", words)
-	require.Equal(t, []string{"a"}, Steps(&outcome.Run{Steps: []outcome.Step{{ID: "b"}, {ID: "a", Steps: first}, {ID: "c", Steps: []outcome.Step{{ID: "c/x"}}}}}))
+	doc := &outcome.Run{Steps: []outcome.Step{{ID: "b"}, {ID: "a", Steps: first}, {ID: "c", Steps: []outcome.Step{{ID: "c/x"}}}}}
+	require.Equal(t, []*outcome.Step{&doc.Steps[1]}, Steps(doc))
 	for answer, want := range map[string]string{
 		`{"steps":[1,2],"output":"x","usage":{"input_tokens":7,"output_tokens":2,"cost_usd":0.25}}`: "2 calls, an output, 7 tokens in, 2 out, $0.25",
 		`{"usage":{"input_tokens":-3000,"output_tokens":-1,"cost_usd":-2}}`:                         "0 tokens in, 0 out",
@@ -146,7 +147,7 @@ func TestWhatBeganWhileAPlannerWroteCountsOnce(t *testing.T) {
 		{ID: "a/=0/=stream/gone", Tool: "t", Status: outcome.StepCancelled, Discarded: true}}
 	steps := []outcome.Step{{ID: "a/=0/=plan", Status: outcome.StepRunning}, {ID: "a/=0/=stream", Status: outcome.StepRunning, Steps: early}}
 	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: steps}}}
-	rounds := RoundsOf(doc, "a", noBlob)
+	rounds := RoundsOf(At(doc, "a"), NoBlob)
 	require.Equal(t, []int{2, 1}, []int{rounds[0].Steps, rounds[0].Failed})
 	require.Equal(t, "the planner, round 0", Standing(&doc.Steps[0]))
 	require.False(t, Unneeded(&steps[1]))
@@ -154,7 +155,7 @@ func TestWhatBeganWhileAPlannerWroteCountsOnce(t *testing.T) {
 	steps[0].Status = outcome.StepSucceeded
 	doc.Steps[0].Steps = append(steps, outcome.Step{ID: "a/=0/x", Tool: "t", Status: outcome.StepSucceeded}, outcome.Step{ID: "a/=0/y", Tool: "t", Status: outcome.StepFailed},
 		outcome.Step{ID: "a/=0/z", Tool: "t", Status: outcome.StepRunning})
-	rounds = RoundsOf(doc, "a", noBlob)
+	rounds = RoundsOf(At(doc, "a"), NoBlob)
 	require.Equal(t, []int{3, 1}, []int{rounds[0].Steps, rounds[0].Failed})
 	require.Equal(t, "3 calls of round 0, 2 over", Standing(&doc.Steps[0]))
 	words, own := OwnWords(&steps[1])
@@ -169,9 +170,9 @@ func TestWhatWasRefused(t *testing.T) {
 		Refused: []outcome.Refused{{Round: 1, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: "no tool 'x'"}}, Count: 3}, {Round: 7}}}}}
 	require.Equal(t, []string{
 		"the answer of round 1 was refused: /steps/0/tool: unknown_tool: no tool 'x' (and 2 more)", "the answer of round 7 was refused: nothing more is known",
-	}, Refusals(doc, "a"))
-	require.Empty(t, Refusals(doc, "b"))
-	rounds := Table(RoundsOf(doc, "a", nil))
+	}, Refusals(At(doc, "a")))
+	require.Empty(t, Refusals(At(doc, "b")))
+	rounds := Table(RoundsOf(At(doc, "a"), nil))
 	require.Equal(t, "0", rounds[1][6])
 	require.Equal(t, "0, refused: unknown_tool", rounds[2][6])
 	v := NewView("r", "a", time.Time{})
@@ -190,18 +191,18 @@ func TestWhatWasSaid(t *testing.T) {
 	require.Equal(t, []string{
 		`ann said, told in round 2: "With my dog."`, `ben (unverified) interrupted, no round has taken it: "Stop."`, "somebody said, no round has taken it: (too long to be shown)",
 		`somebody said, no round has taken it: "By the" (the beginning of 3000 bytes)`, "somebody said, no round has taken it: (4000 bytes, too long to be kept here)",
-	}, Said(doc, "a"))
-	require.Empty(t, Said(doc, "c"))
+	}, Said(At(doc, "a")))
+	require.Empty(t, Said(At(doc, "c")))
 
 	a := &doc.Steps[1]
 	a.Status, a.Steps = outcome.StepFailed, []outcome.Step{{ID: "a/=1/=plan", Status: outcome.StepSucceeded, Attempts: 1}}
-	require.Contains(t, Said(doc, "a")[0], "for round 2, whose planner was not asked", "its agent ended before")
+	require.Contains(t, Said(At(doc, "a"))[0], "for round 2, whose planner was not asked", "its agent ended before")
 	a.Steps = append(a.Steps, outcome.Step{ID: "a/=2/=plan", Status: outcome.StepFailed})
-	require.Contains(t, Said(doc, "a")[0], "for round 2, whose planner was not asked", "it had no budget")
+	require.Contains(t, Said(At(doc, "a"))[0], "for round 2, whose planner was not asked", "it had no budget")
 	a.Steps[1].Attempts = 1
-	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it failed itself")
+	require.Contains(t, Said(At(doc, "a"))[0], "told in round 2", "it failed itself")
 	a.Status, a.Steps = outcome.StepRunning, a.Steps[:1]
-	require.Contains(t, Said(doc, "a")[0], "told in round 2", "it is about to be asked")
+	require.Contains(t, Said(At(doc, "a"))[0], "told in round 2", "it is about to be asked")
 }
 
 // The summary of a round that was none to make is shown nowhere; one that was made, or is being made, is.
@@ -216,8 +217,57 @@ func TestASummaryThatNobodyNeededIsNotShown(t *testing.T) {
 	require.False(t, Unneeded(&outcome.Step{ID: "a/=0/summary", Status: outcome.StepNotTaken}))
 	v := NewView("r", "a", noon)
 	v.Apply(told("a/=0/=summary", "sum", outcome.StepNotTaken), noon)
-	v.Merge(doc, noBlob, noon)
+	v.Merge(doc, NoBlob, noon)
 	drawn := strings.Join(v.Lines(plainLook(), 30, noon), "\n")
 	require.NotContains(t, drawn, "not_taken")
 	require.Equal(t, 1, strings.Count(drawn, "summary"), drawn)
+}
+
+// A round that the agent ended before, of which no planner was asked, is told as one that was not asked, and counts as none; one whose
+// planner is about to be asked has begun, and one that took over an answer was asked once.
+func TestARoundWhosePlannerIsNeverAskedIsNone(t *testing.T) {
+	t.Parallel()
+	last := outcome.Step{ID: "a/=1/=plan", Status: outcome.StepCancelled}
+	of := &outcome.Step{ID: "a", Status: outcome.StepFailed, Steps: []outcome.Step{
+		{ID: "a/=0/=plan", Status: outcome.StepSucceeded, Attempts: 1}, {ID: "a/=0/x", Tool: "t", Status: outcome.StepSucceeded}, last}}
+	rounds := RoundsOf(of, NoBlob)
+	require.Equal(t, "1 round, 1 call of the planner, 1 call that it asked for", Summary(rounds))
+	require.Equal(t, []string{"1", "not asked", "0s", "-", "-", "-", "0"}, Table(rounds)[2])
+	for status, want := range map[outcome.StepStatus]string{outcome.StepReady: "2 rounds, ", outcome.StepWaiting: "2 rounds, ", outcome.StepSucceeded: "2 rounds, ", outcome.StepFailed: "1 round, "} {
+		of.Steps[2].Status = status
+		require.Contains(t, Summary(RoundsOf(of, NoBlob)), want, status)
+	}
+	of.Steps[2].Attempts = 1
+	require.Contains(t, Summary(RoundsOf(of, NoBlob)), "2 rounds, ", "it was asked, and failed")
+}
+
+// What agents heard that are no steps of the plan, and which of their answers came to nothing, is told behind their names, at any depth:
+// below an agent, as items of a list, and in the plan of a step.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	one := 1
+	agent := func(id string, refused ...outcome.Refused) outcome.Step {
+		return outcome.Step{ID: id, Refused: refused, Said: []outcome.Said{{ID: "m", By: "ann", Verified: true, Round: &one, Content: json.RawMessage(`"Hi."`)}},
+			Steps: []outcome.Step{{ID: id + "/=0/=plan", Status: outcome.StepSucceeded, Attempts: 1}, {ID: id + "/=1/=plan", Status: outcome.StepRunning, Attempts: 1}}}
+	}
+	a := agent("a", outcome.Refused{Round: 0})
+	c := agent("a/=0/c", outcome.Refused{Round: 0, Problems: []fault.Problem{{Code: fault.InvalidValue, Path: "/steps", Message: "must be an array"}}, Count: 1})
+	c.Steps = append(c.Steps, agent("a/=1/c/=0/d"))
+	a.Steps = append(a.Steps, c, outcome.Step{ID: "a/=0/l", Items: []outcome.Step{agent("a/=0/l=0")}})
+	doc := &outcome.Run{Steps: []outcome.Step{a, {ID: "p", Steps: []outcome.Step{agent("p/b")}}}}
+	require.Equal(t, []Line{
+		{"a/=0/c", "the answer of round 0 was refused: /steps: invalid_value: must be an array"}, {"a/=0/c", `ann said, told in round 1: "Hi."`},
+		{"a/=1/c/=0/d", `ann said, told in round 1: "Hi."`}, {"a/=0/l=0", `ann said, told in round 1: "Hi."`}, {"p/b", `ann said, told in round 1: "Hi."`},
+	}, Others(doc))
+	require.Equal(t, map[string]string{"a/=0/=plan": "nothing more is known", "a/=0/c/=0/=plan": "/steps: invalid_value: must be an array"}, RefusedCalls(doc))
+	require.Empty(t, Others(&outcome.Run{Steps: doc.Steps[1].Steps}), "a step of the plan")
+}
+
+// What an outcome doesn't list, as summaries that nobody needed, counts for nobody; one of an orchestrator that lists them counts them.
+func TestWhatIsNotListedIsNotCounted(t *testing.T) {
+	t.Parallel()
+	o := &outcome.Outcome{Stats: outcome.Stats{Steps: 9, Succeeded: 5, NotTaken: 4}, NotTaken: []string{"x"}}
+	require.Equal(t, outcome.Stats{Steps: 6, Succeeded: 5, NotTaken: 1}, Counted(o))
+	o.NotTaken = []string{"x", "y", "a/=2/=summary", "a/=3/=summary"}
+	require.Equal(t, o.Stats, Counted(o))
 }

@@ -224,7 +224,7 @@ func (v *View) Merge(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessa
 		if doc.Steps[i].ID != v.agent {
 			continue
 		}
-		order, counted := map[*viewRound]int{}, RoundsOf(doc, v.agent, blob)
+		order, counted := map[*viewRound]int{}, RoundsOf(&doc.Steps[i], blob)
 		for _, x := range unfolded(doc.Steps[i].Steps) {
 			n, what, ok := Place(v.agent, x.ID)
 			s, inside := v.at(x.ID)

@@ -31,9 +31,6 @@ func told(step, tool string, status outcome.StepStatus) client.Event {
 	return client.Event{Kind: subjects.EventStep, Step: step, Tool: tool, Status: status}
 }
 
-// noBlob is what lies elsewhere, where nothing does.
-func noBlob(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
-
 // Rounds are drawn as events and the document tell of them, in the order of the planner's answer.
 func TestViewOfRounds(t *testing.T) {
 	t.Parallel()
@@ -46,13 +43,13 @@ func TestViewOfRounds(t *testing.T) {
 		{ID: "a/=0/first", Tool: "add", Status: outcome.StepWaiting, Waiting: "second"},
 		{ID: "a/=0/second", Tool: "add", Status: outcome.StepReady},
 	}}}}
-	require.False(t, v.Merge(doc, noBlob, noon))
+	require.False(t, v.Merge(doc, NoBlob, noon))
 	failed := told("a/=0/second", "add", outcome.StepFailed)
 	failed.Error = fault.New(fault.ToolFailed, "\x1b[2J\u009b1Ano\x07 %s", strings.Repeat("long", 100))
 	v.Apply(failed, noon)
 	v.Apply(told("a/=0/first/=0/x", "add", outcome.StepSucceeded), noon)
 	require.True(t, v.Apply(told("a/=1/=plan", "model", outcome.StepSucceeded), noon))
-	require.True(t, v.Merge(doc, noBlob, noon), "the document is of before that answer")
+	require.True(t, v.Merge(doc, NoBlob, noon), "the document is of before that answer")
 
 	lines := v.Lines(plainLook(), 24, noon.Add(time.Second))
 	require.Len(t, lines, 5)
@@ -108,14 +105,14 @@ func TestViewOfWhatBeganWhileAPlannerWrote(t *testing.T) {
 		{ID: "a/=0/=stream/z", Tool: "add", Status: outcome.StepSkipped}, {ID: "a/=0/=stream/w", Tool: "add", Status: outcome.StepRunning}}
 	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: []outcome.Step{{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepRunning},
 		{ID: "a/=0/=stream", Status: outcome.StepRunning, Steps: early}}}}}
-	v.Merge(doc, noBlob, noon)
+	v.Merge(doc, NoBlob, noon)
 	require.Contains(t, drawn(), "3 of 4 calls over")
 	v.Apply(told("a/=0/=plan", "model", outcome.StepSucceeded), noon)
 	v.Apply(told("a/=0/x", "add", outcome.StepSucceeded), noon)
 	v.Apply(told("a/=0/z", "multiply", outcome.StepRunning), noon)
 	doc.Steps[0].Steps = append(doc.Steps[0].Steps, outcome.Step{ID: "a/=0/z", Tool: "multiply", Status: outcome.StepRunning}, outcome.Step{ID: "a/=0/x", Tool: "add", Status: outcome.StepSucceeded})
-	v.Merge(doc, noBlob, noon)
-	v.Merge(doc, noBlob, noon)
+	v.Merge(doc, NoBlob, noon)
+	v.Merge(doc, NoBlob, noon)
 	lines := v.Lines(plain, 24, noon)
 	require.Contains(t, lines[2], "z  multiply  running", "in the order of the answer")
 	require.Equal(t, "    s  x  add  7ms", lines[3], "it took what it took")
@@ -162,7 +159,7 @@ func TestViewOfMessages(t *testing.T) {
 
 	late := NewView("r", "a", noon)
 	late.Merge(&outcome.Run{Steps: []outcome.Step{{ID: "a", Messages: []outcome.Message{{Step: "a/=0/m=1", Text: "One.", Bytes: 9000}},
-		Steps: []outcome.Step{{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}, {ID: "a/=0/m", Tool: "communicate", Status: outcome.StepSucceeded}}}}}, noBlob, noon)
+		Steps: []outcome.Step{{ID: "a/=0/=plan", Tool: "model", Status: outcome.StepSucceeded}, {ID: "a/=0/m", Tool: "communicate", Status: outcome.StepSucceeded}}}}}, NoBlob, noon)
 	require.Contains(t, late.Lines(plainLook(), 24, noon)[2], "One. (9000 bytes, the result of a/=0/m=1)")
 }
 
@@ -199,9 +196,9 @@ func TestViewOfValues(t *testing.T) {
 		{ID: "a/=0/w", Status: outcome.StepWaiting}, {ID: "a/=0/p", Status: outcome.StepRunning, Steps: []outcome.Step{{ID: "a/=0/p/y", Tool: "add"}}},
 	}
 	doc := &outcome.Run{Steps: []outcome.Step{{ID: "a", Steps: steps}}}
-	v.Merge(doc, noBlob, noon)
+	v.Merge(doc, NoBlob, noon)
 	require.Contains(t, v.Lines(plainLook(), 24, noon)[0], "1 of 2 calls over")
-	require.Equal(t, 2, RoundsOf(doc, "a", noBlob)[0].Steps, "as the table of rounds counts them")
+	require.Equal(t, 2, RoundsOf(At(doc, "a"), NoBlob)[0].Steps, "as the table of rounds counts them")
 	require.Contains(t, strings.Join(v.Lines(plainLook(), 6, noon), "\n"), "1 of 2 calls over", "where there is no room")
 	require.Equal(t, "2 calls of round 0, 1 over", Standing(&doc.Steps[0]), "and get")
 }

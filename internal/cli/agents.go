@@ -101,7 +101,7 @@ func (v *roundView) read() func(time.Time) bool {
 		return func(time.Time) bool { return v.ctx.Err() == nil }
 	}
 	// What lies in blobs is read here, where nothing is locked.
-	agents.RoundsOf(doc, agents.Step, func(h *outcome.Handle) (json.RawMessage, error) {
+	agents.RoundsOf(agents.At(doc, agents.Step), func(h *outcome.Handle) (json.RawMessage, error) {
 		if _, known := v.spent[*h]; !known {
 			if raw, err := v.s.client.Blob(ctx, h); err == nil {
 				v.spent[*h] = raw
@@ -132,29 +132,48 @@ func (a *app) roundsOver(s *session, run string) func(context.Context) {
 			a.say("what its rounds came to can't be seen: %s", oneLine(fault.As(why(ctx, err)).Message))
 			return
 		}
-		blob := func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) }
-		all := agents.RoundsOf(doc, agents.Step, blob)
-		if len(all) == 0 {
-			return
-		}
-		a.texts(a.stderr)(agents.Table(all))
-		a.say("%s", agents.Whole(doc, agents.Step, all, blob))
-		a.sayMessages(doc)
-		a.sayList("what was wrong with the last answer", agents.LastProblems(doc, agents.Step), run)
-		a.sayList("what the last round came to", agents.LastResults(doc, agents.Step), run)
+		a.tellRounds(doc, func(h *outcome.Handle) (json.RawMessage, error) { return s.client.Blob(ctx, h) })
 	}
 }
 
-// sayList says lines about the end of an agent below a heading, where there are any: as many as are read.
-func (a *app) sayList(heading string, all []string, run string) {
+// tellRounds tells what the rounds of an agent's run came to. blob returns a result that lies elsewhere.
+func (a *app) tellRounds(doc *outcome.Run, blob func(*outcome.Handle) (json.RawMessage, error)) {
+	of := agents.At(doc, agents.Step)
+	all := agents.RoundsOf(of, blob)
+	if len(all) == 0 {
+		return
+	}
+	a.texts(a.stderr)(agents.Table(all))
+	a.say("%s", agents.Whole(of, all, blob))
+	a.sayMessages(doc)
+	a.sayList("what was wrong with the last answer", linesOf(of, agents.LastProblems(of)), doc.Run)
+	a.sayList("what the last round came to", linesOf(of, agents.LastResults(of)), doc.Run)
+	a.sayList("what people said", linesOf(of, agents.Said(of)), doc.Run)
+	a.sayList("of the agents below", agents.Others(doc), doc.Run)
+}
+
+// linesOf are lines about the agent of "agents run".
+func linesOf(of *outcome.Step, texts []string) (lines []agents.Line) {
+	for _, x := range texts {
+		lines = append(lines, agents.Line{Agent: of.ID, Text: x})
+	}
+	return lines
+}
+
+// sayList says lines about agents below a heading, where there are any: as many as are read. What is told of an agent other than the one
+// that was called has its name before it.
+func (a *app) sayList(heading string, all []agents.Line, run string) {
 	if len(all) > 0 {
 		a.say("%s", a.errStyle.bold(heading))
 	}
 	for _, line := range all[:min(len(all), agents.MostTold)] {
-		a.say("  %s", oneLine(line))
+		if line.Agent != agents.Step {
+			line.Text = line.Agent + ": " + line.Text
+		}
+		a.say("  %s", oneLine(line.Text))
 	}
 	if more := len(all) - agents.MostTold; more > 0 {
-		a.say("  and %d more: stepjet get %s --step %s", more, quote(run), agents.Step)
+		a.say("  and %d more: stepjet get %s --step %s", more, quote(run), quote(all[agents.MostTold].Agent))
 	}
 }
 

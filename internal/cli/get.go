@@ -155,26 +155,7 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	if doc.Status == outcome.Running && len(doc.Steps) > 0 {
 		line("progress", "%s", progressLine(doc, st))
 	}
-	for _, step := range agents.Steps(doc) {
-		line("agent", "%s: %s", oneLine(step), agents.Whole(doc, step, agents.RoundsOf(doc, step, noBlob), noBlob))
-		for _, why := range agents.Refusals(doc, step) {
-			line("", "%s", oneLine(why))
-		}
-		for _, x := range []struct {
-			what string
-			all  []string
-		}{{"wrong with the last answer", agents.LastProblems(doc, step)}, {"the last round came to", agents.LastResults(doc, step)}} {
-			for _, one := range x.all[:min(len(x.all), agents.MostTold)] {
-				line("", "%s: %s", x.what, oneLine(one))
-			}
-			if more := len(x.all) - agents.MostTold; more > 0 {
-				line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(step))
-			}
-		}
-		for _, said := range agents.Said(doc, step) {
-			line("", "%s", oneLine(said))
-		}
-	}
+	tellAgents(doc, line)
 	if doc.Outcome != nil && doc.Status != outcome.Rejected {
 		line("returned", "%s; %s kept out of the context (~%d tokens)", size(doc.Stats.BytesReturned), size(doc.Stats.BytesKeptOut), doc.Stats.TokensKeptOut)
 	}
@@ -198,6 +179,39 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	return err
 }
 
+// tellAgents tells of the agents of a run: of those of its plan what their rounds came to, and of all what people said to them and which
+// of their answers came to nothing.
+func tellAgents(doc *outcome.Run, line func(name, format string, args ...any)) {
+	for _, of := range agents.Steps(doc) {
+		line("agent", "%s: %s", oneLine(of.ID), agents.Whole(of, agents.RoundsOf(of, agents.NoBlob), agents.NoBlob))
+		for _, why := range agents.Refusals(of) {
+			line("", "%s", oneLine(why))
+		}
+		for _, x := range []struct {
+			what string
+			all  []string
+		}{{"wrong with the last answer", agents.LastProblems(of)}, {"the last round came to", agents.LastResults(of)}} {
+			for _, one := range x.all[:min(len(x.all), agents.MostTold)] {
+				line("", "%s: %s", x.what, oneLine(one))
+			}
+			if more := len(x.all) - agents.MostTold; more > 0 {
+				line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(of.ID))
+			}
+		}
+		for _, said := range agents.Said(of) {
+			line("", "%s", oneLine(said))
+		}
+	}
+	others, name := agents.Others(doc), "other agents"
+	for _, x := range others[:min(len(others), agents.MostTold)] {
+		line(name, "%s: %s", oneLine(x.Agent), oneLine(x.Text))
+		name = ""
+	}
+	if more := len(others) - agents.MostTold; more > 0 {
+		line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(others[agents.MostTold].Agent))
+	}
+}
+
 // writeMessages writes what the agents of a run have told people, below its steps.
 func writeMessages(b *bytes.Buffer, st style, doc *outcome.Run) {
 	var t table
@@ -213,9 +227,6 @@ func writeMessages(b *bytes.Buffer, st style, doc *outcome.Run) {
 		t.write(b, "", 0)
 	}
 }
-
-// noBlob is for what is not worth fetching a large answer of a planner for: what it took is not known then.
-func noBlob(*outcome.Handle) (json.RawMessage, error) { return nil, nil }
 
 // width is how wide a table may be: the terminal, or without a bound where the output goes to a file.
 func (a *app) width() int {

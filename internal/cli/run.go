@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
@@ -278,7 +279,7 @@ func (a *app) tellRejected(out *outcome.Outcome) {
 
 // summary says in one line what a run came to.
 func (a *app) summary(out *outcome.Outcome) string {
-	st, s := a.errStyle, out.Stats
+	st, s := a.errStyle, agents.Counted(out)
 	if out.Status == outcome.Rejected {
 		return st.red("rejected") + ": " + text.Count(len(out.Problems), "problem") + ", nothing ran"
 	}
@@ -288,7 +289,7 @@ func (a *app) summary(out *outcome.Outcome) string {
 		what string
 	}{{s.Failed, "failed"}, {s.Skipped, "skipped"}, {s.Cancelled, "cancelled"}, {s.NotTaken, "not taken"}} {
 		if n.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what)+handledOf(n.what, n.n, out.Errors))
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.what)+handledOf(outcome.StepStatus(n.what), n.n, out.Errors))
 		}
 	}
 	if s.ItemsFailed > 0 {
@@ -301,14 +302,14 @@ func (a *app) summary(out *outcome.Outcome) string {
 	return st.run(out.Status, string(out.Status)) + ": " + strings.Join(parts, ", ")
 }
 
-// handledOf adds to the number of failures how many of them were dealt with, and by which steps.
-func handledOf(what string, failed int, errors []outcome.StepError) string {
-	by, n := handlers(errors)
-	switch {
-	case what != "failed" || n == 0:
+// handledOf adds to the number of steps that came to a status how many of them were dealt with, and by which steps.
+func handledOf(status outcome.StepStatus, all int, errors []outcome.StepError) string {
+	switch by, n := handlers(errors, status); n {
+	case 0:
 		return ""
-	case n == failed:
+	case all:
 		return " (handled by " + by + ")"
+	default:
+		return fmt.Sprintf(" (%d handled by %s)", n, by)
 	}
-	return fmt.Sprintf(" (%d handled by %s)", n, by)
 }

@@ -27,17 +27,22 @@ func retriedFrom(doc *outcome.Run) string {
 
 // stepsLine counts a run's steps by where they stand, those that are over first.
 func stepsLine(doc *outcome.Run) string {
-	s, open, reused, all := doc.Stats, map[outcome.StepStatus]int{}, 0, 0
+	s, open, reused, unneeded, all := doc.Stats, map[outcome.StepStatus]int{}, 0, 0, 0
 	eachStep(doc.Steps, func(s *outcome.Step) {
+		if agents.Unneeded(s) && s.Status == outcome.StepNotTaken {
+			unneeded++
+			return
+		}
 		all++
 		open[s.Status]++
 		if s.Reused {
 			reused++
 		}
 	})
-	handled := 0
+	s.NotTaken = max(s.NotTaken-unneeded, 0)
+	var errors []outcome.StepError
 	if doc.Outcome != nil {
-		_, handled = handlers(doc.Outcome.Errors)
+		errors = doc.Outcome.Errors
 	}
 	var parts []string
 	for _, n := range []struct {
@@ -52,11 +57,11 @@ func stepsLine(doc *outcome.Run) string {
 			continue
 		}
 		text := fmt.Sprintf("%d %s", n.n, n.what)
-		switch {
-		case n.what == "succeeded" && reused > 0:
-			text += fmt.Sprintf(" (%d reused)", reused)
-		case n.what == "failed" && handled > 0:
+		if _, handled := handlers(errors, outcome.StepStatus(n.what)); handled > 0 {
 			text += fmt.Sprintf(" (%d handled)", handled)
+		}
+		if n.what == "succeeded" && reused > 0 {
+			text += fmt.Sprintf(" (%d reused)", reused)
 		}
 		parts = append(parts, text)
 	}
@@ -288,6 +293,9 @@ func (a *account) result(s *outcome.Step) string {
 		}
 		return ""
 	}
+	if why := a.refused[s.ID]; why != "" {
+		return "refused: " + oneLine(why)
+	}
 	if said := agents.Answered(raw); said != "" && s.ID == subjects.OwnCall(subjects.ScopeOf(s.ID), "plan") {
 		return said
 	}
@@ -356,6 +364,10 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	if len(s.Items) > 0 {
 		fmt.Fprintf(&b, "%s\n", itemsLine(s))
 	}
+	if why := of.refused[s.ID]; why != "" {
+		fmt.Fprintf(&b, "refused: %s\n", oneLine(why))
+	}
+	writeAgent(&b, s)
 	writeAnswered(&b, s.Answer, s.Tool)
 	for _, x := range s.Answers {
 		fmt.Fprintf(&b, "what its tool asked: %s\n", answeredLine(x))
@@ -380,6 +392,17 @@ func (a *app) writeStep(w io.Writer, of *account, s *outcome.Step) error {
 	writePart(&b, st, "result", s.Result)
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// writeAgent writes what an agent's rounds came to, which of its answers came to nothing, and what people have said to it.
+func writeAgent(b *bytes.Buffer, s *outcome.Step) {
+	if !agents.IsAgent(s) {
+		return
+	}
+	fmt.Fprintf(b, "%s\n", agents.Whole(s, agents.RoundsOf(s, agents.NoBlob), agents.NoBlob))
+	for _, line := range slices.Concat(agents.Refusals(s), agents.Said(s)) {
+		fmt.Fprintf(b, "%s\n", oneLine(line))
+	}
 }
 
 // writeTries lists the attempts of a step that had more than one.

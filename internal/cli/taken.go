@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/agents"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -53,10 +54,11 @@ type account struct {
 	plan    *plan.Plan                    // nil where no step needs it
 	status  map[string]outcome.StepStatus // likewise
 	handled map[string]string             // by which step a failure was dealt with
+	refused map[string]string             // why what a planner answered came to nothing, by its call
 }
 
 func accountOf(doc *outcome.Run) *account {
-	a := &account{doc: doc, handled: map[string]string{}}
+	a := &account{doc: doc, handled: map[string]string{}, refused: agents.RefusedCalls(doc)}
 	if doc.Outcome != nil {
 		for _, e := range doc.Outcome.Errors {
 			if e.HandledBy != "" {
@@ -104,24 +106,37 @@ func (a *account) why(s *outcome.Step) string {
 	return untaken(a.plan, s.ID, func(step int) outcome.StepStatus { return a.status[a.plan.Steps[step].ID] })
 }
 
-// handlers names the steps that dealt with failures, each once, and counts those failures.
-func handlers(errors []outcome.StepError) (names string, failures int) {
+// handlers names the steps that dealt with steps which came to a status, each once, and counts those: an agent is told of
+// what failed, and of what did not run for that or was cancelled.
+func handlers(errors []outcome.StepError, status outcome.StepStatus) (names string, handled int) {
 	var all []string
 	seen := map[string]bool{}
 	for _, e := range errors {
-		if e.HandledBy == "" {
+		if e.HandledBy == "" || statusOf(e.Code) != status {
 			continue
 		}
-		failures++
+		handled++
 		if !seen[e.HandledBy] {
 			seen[e.HandledBy] = true
 			all = append(all, oneLine(e.HandledBy))
 		}
 	}
 	if len(all) > mostHandlers {
-		return all[0] + " and others", failures
+		return all[0] + " and others", handled
 	}
-	return strings.Join(all, ", "), failures
+	return strings.Join(all, ", "), handled
+}
+
+// statusOf is the status of a step that has an error.
+func statusOf(code fault.Code) outcome.StepStatus {
+	switch code {
+	case fault.Skipped:
+		return outcome.StepSkipped
+	case fault.Cancelled:
+		return outcome.StepCancelled
+	default: // any other is a failure
+		return outcome.StepFailed
+	}
 }
 
 // mostHandlers is how many steps a line names that dealt with failures.

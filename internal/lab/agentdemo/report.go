@@ -50,7 +50,7 @@ type Call struct {
 }
 
 func (s *show) report(doc *outcome.Run, out *outcome.Outcome, t times) (*Report, error) {
-	r := &Report{Status: out.Status, Rounds: agents.RoundsOf(doc, agents.Step, nil), Letters: int(s.desk.written.Load()),
+	r := &Report{Status: out.Status, Rounds: agents.RoundsOf(agents.At(doc, agents.Step), nil), Letters: int(s.desk.written.Load()),
 		Up: t.up, Took: t.took, Away: t.away}
 	s.planner.mu.Lock()
 	r.Asked, r.Left = s.planner.asked, s.planner.last.Budget

@@ -47,6 +47,14 @@ var ofAgents = []mutant{
 		"internal/agents/rounds.go", `if id := strings.TrimPrefix(s.Steps[k].ID, s.ID+"/"); called(`, `if id := s.Steps[k].ID; called(`, "./internal/agents", "CountsOnce",
 	},
 	{
+		"unasked-is-a-round", "a round that the agent ended before its planner was asked counts as one",
+		"internal/agents/rounds.go", "		if !r.Unasked {\n", "		if r.Number >= 0 {\n", "./internal/agents", "NeverAskedIsNone",
+	},
+	{
+		"told-below-nothing", "nothing is told of agents in lists",
+		"internal/agents/told.go", "[][]outcome.Step{of.Steps, of.Items}", "[][]outcome.Step{of.Steps}", "./internal/agents", "Others",
+	},
+	{
 		"tool-logs-recent", "an agent's account has the calls of its last rounds alone",
 		"orchestrator/agentlook.go", "ag.look(r, c, rounds, true)", "ag.look(r, c, rounds, false)", "./orchestrator", "ToolLogs",
 	},
