@@ -37,7 +37,9 @@ type account struct {
 	regrowth regrowth
 }
 
-// maxSlow is how many publishes may be read back or repeated at a time; after a reconnect there may be thousands.
+// maxSlow is how many publishes may be read back or repeated at a time; after a reconnect, or where a machine is too slow
+// to answer in time, there may be thousands. Were all of them asked for at once, the answers would come too late for most,
+// who ask again: a connection that is busy so never gets better by itself.
 const maxSlow = 128
 
 func newAccount(nc *nats.Conn, cfg Config) (*account, error) {

@@ -242,14 +242,10 @@ func (c *create) settle(a ack) (Decision, uint64, error) {
 
 // again publishes a message once more and waits for the answer; false if ctx or the store ends before.
 func (s *account) again(ctx context.Context, m *nats.Msg) (ack, bool) {
-	select {
-	case s.slow <- struct{}{}:
-		defer func() { <-s.slow }()
-	case <-ctx.Done():
-		return ack{}, false
-	case <-s.ctx.Done():
+	if !s.enter(ctx) {
 		return ack{}, false
 	}
+	defer s.leave()
 	answer := make(answers, 1)
 	s.pub.send(&nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, answer) // m itself may still be in line
 	select {
@@ -260,6 +256,19 @@ func (s *account) again(ctx context.Context, m *nats.Msg) (ack, bool) {
 	}
 }
 
+// enter waits for room beside others who are not settled by their first answer; false if ctx or the store ends before.
+func (s *account) enter(ctx context.Context) bool {
+	select {
+	case s.slow <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	return false
+}
+
+func (s *account) leave() { <-s.slow }
+
 // answers is a receiver that somebody waits on.
 type answers chan ack
 
@@ -267,6 +276,10 @@ func (a answers) acked(x ack) { a <- x }
 
 // lookup reads the record back from the leader. absent is whether the leader said that there is none.
 func (c *create) lookup() (e *Entry, absent bool) {
+	if !c.s.enter(c.ctx) {
+		return nil, false
+	}
+	defer c.s.leave()
 	e, err := c.s.settledAbsence(c.ctx, c.msg.Subject)
 	return e, fault.CodeOf(err) == fault.NotFound
 }

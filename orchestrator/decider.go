@@ -19,6 +19,12 @@ import (
 type decider struct {
 	*env
 	times *ledgerTime
+	// under is what is being decided: where the server is slow, a sweep that began it anew each time would make it slower.
+	under map[subjects.Attempt]struct{}
+}
+
+func newDecider(e *env, times *ledgerTime) *decider {
+	return &decider{env: e, times: times, under: map[subjects.Attempt]struct{}{}}
 }
 
 // fail records that an attempt failed before any worker had it.
@@ -44,35 +50,52 @@ type withdrawn struct {
 }
 
 // decide creates records for attempts that no worker may decide any more, and only then takes back what is out of them:
-// were the message gone first and this process with it, nobody would decide.
+// were the message gone first and this process with it, nobody would decide. What is being decided goes on as it is.
 func (dc *decider) decide(r *run, all []machine.Decide) {
-	list := make([]withdrawn, len(all))
-	for i, d := range all {
-		sent := r.step(d.Step).Plan == nil && !r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
-		list[i] = withdrawn{r.attempt(d.Call, d.Attempt), r.shard(d.Step), sent, d.Error}
-	}
-	trace, wholeRun := r.trace, dc.isAll(r, all)
-	dc.job(func(ctx context.Context) {
-		if !dc.createAll(ctx, list, trace) {
-			return
+	var list []withdrawn
+	for _, d := range all {
+		a := r.attempt(d.Call, d.Attempt)
+		if _, there := dc.under[a]; there {
+			continue
 		}
-		list = slices.DeleteFunc(list, func(x withdrawn) bool { return !x.sent })
-		dc.withdraw(ctx, list, wholeRun, trace) // before the cancels: a slot that they free must not go to one of these
-		for _, x := range list {
-			_ = dc.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
+		dc.under[a] = struct{}{}
+		sent := r.step(d.Step).Plan == nil && !r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
+		list = append(list, withdrawn{a, r.shard(d.Step), sent, d.Error})
+	}
+	if len(list) == 0 {
+		return
+	}
+	trace, wholeRun := r.trace, dc.isAll(r, len(list))
+	dc.job(func(ctx context.Context) {
+		defer dc.post(func() {
+			for _, x := range list {
+				delete(dc.under, x.attempt)
+			}
+		})
+		if dc.createAll(ctx, list, trace) {
+			dc.takeBack(ctx, list, wholeRun, trace)
 		}
 	})
 }
 
-// isAll reports whether a run stops and some attempts are all that it has out. Of others, what one of them asked for
+// takeBack takes back what is out of attempts that are decided, and tells their workers.
+func (dc *decider) takeBack(ctx context.Context, list []withdrawn, wholeRun bool, trace wire.Trace) {
+	list = slices.DeleteFunc(slices.Clone(list), func(x withdrawn) bool { return !x.sent })
+	dc.withdraw(ctx, list, wholeRun, trace) // before the cancels: a slot that they free must not go to one of these
+	for _, x := range list {
+		_ = dc.bus.Publish(subjects.Cancel(x.attempt), nil) // at most once: a worker that misses it wastes its time
+	}
+}
+
+// isAll reports whether a run stops and n attempts are all that it has out. Of others, what one of them asked for
 // may not have been decided yet.
-func (dc *decider) isAll(r *run, all []machine.Decide) bool {
-	if len(all) == 1 || !r.machine.Stopping() {
+func (dc *decider) isAll(r *run, n int) bool {
+	if n == 1 || !r.machine.Stopping() {
 		return false
 	}
 	var out machine.Effects
 	r.machine.Outstanding(dc.times.of(r), &out)
-	return len(out.Decide) == len(all)
+	return len(out.Decide) == n
 }
 
 // createAll creates the records side by side and waits for all; false if any could not be.

@@ -34,7 +34,7 @@ func newLoop(ctx context.Context, p *self, store storage, reg *registry, in *sha
 	e := newEnv(ctx, p, store)
 	l := &loop{env: e, cursors: &cursors{}, runs: newRunTable(), times: newLedgerTime(e), values: &values{env: e, cache: in.cache}, announcer: newAnnouncer(e)}
 	memory, suspects := &memory{env: e, room: in.room}, &suspects{env: e}
-	l.decider = &decider{env: e, times: l.times}
+	l.decider = newDecider(e, l.times)
 	l.dispatcher = &dispatcher{
 		env: e, reg: reg, values: l.values, memory: memory, decider: l.decider, suspects: suspects, runs: l.runs,
 		tools: in.tools, tenants: in.tenants, neighbours: in.neighbours, outgoing: &outgoing{},

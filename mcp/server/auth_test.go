@@ -83,7 +83,7 @@ func bearer(token string, r request) request {
 }
 
 // guarded is a world whose callers show tokens.
-func guarded(t *testing.T, i *issuer) *world {
+func guarded(t *testing.T, i *issuer, change ...func(*server.Config)) *world {
 	t.Helper()
 	w := newWorld(t, nil)
 	auth, err := server.ParseAuth(fmt.Appendf(nil, `{"tokens": [
@@ -111,8 +111,14 @@ func guarded(t *testing.T, i *issuer) *world {
 			Keys: []string{"locale", "user"}, Claims: map[string]string{"sub": "user"},
 			Headers: []server.ContextHeader{{Header: "X-Up", Key: "token", Secret: true}},
 		}
+		for _, f := range change {
+			f(c)
+		}
 	})
 }
+
+// answeredAtOnce has every call waited for, however long a busy machine takes: none becomes a task.
+func answeredAtOnce(c *server.Config) { c.TaskAfter = time.Minute }
 
 func TestTokensSayWhoCalls(t *testing.T) {
 	t.Parallel()

@@ -178,7 +178,7 @@ func TestScopesOfGroupsAreRead(t *testing.T) {
 		assert.Equal(t, good, err == nil, "%s: %v", scopes, err)
 	}
 	i := newIssuer(t)
-	w := guarded(t, i)
+	w := guarded(t, i, answeredAtOnce)
 	_, err := client.GroupsOf(w.stack.Client()).Apply(t.Context(), []byte(`{"role": "web", "tools": ["greet"]}`))
 	require.NoError(t, err)
 	for scope, want := range map[string]int{

@@ -118,7 +118,7 @@ func TestStreamsAreNotKeptBack(t *testing.T) {
 // A result is read by the checks of its run: another tenant's is not there, and a token without plans:read reads nothing.
 func TestResultsAreReadByThoseWhoMay(t *testing.T) {
 	t.Parallel()
-	w := guarded(t, newIssuer(t))
+	w := guarded(t, newIssuer(t), answeredAtOnce)
 	r := tools("execute_tool_plan", plan(t, `{"run": "mine", "steps": [{"id": "a", "tool": "greet", "arguments": {"name": "Ada"}}]}`))
 	r.tasks = false
 	run := field[struct{ Run string }](t, w.send(t, bearer("t-ci", r)), "structuredContent").Run

@@ -31,6 +31,14 @@ var mutants = append([]mutant{
 		"kv/account_create.go", "		return isThere // the server knows", "		return isWritten // the server knows", "./kv", "",
 	},
 	{
+		"read-back-at-once", "all creates that are not settled by their first answer are read back at once",
+		"kv/account_create.go", "	if !c.s.enter(c.ctx) {\n		return nil, false\n	}\n	defer c.s.leave()\n", "", "./kv", "ReadingBack",
+	},
+	{
+		"decided-anew", "a sweep begins anew what is being decided",
+		"orchestrator/decider.go", "		if _, there := dc.under[a]; there {\n", "		if false {\n", "./orchestrator", "BegunAnew",
+	},
+	{
 		"message-id", "a record is sent with a message id",
 		"kv/account_create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
 	},
