@@ -152,7 +152,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"part-takes-all", "of a run that stops all messages are taken back where some of them are decided",
-		"orchestrator/decider.go", "	return len(out.Decide) == len(all)\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
+		"orchestrator/decider.go", "	return len(out.Decide) == n\n", "	return true\n", "./orchestrator", "TestMessagesAreTakenBackTogether",
 	},
 	{
 		"known-is-there", "an attempt that its stream has had before counts as being there",
