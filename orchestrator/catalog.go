@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -93,28 +94,24 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 	}
 	return plan.Tool{
 		Input: k.schema, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan, Agent: c.agent(k),
-		Lacks: c.lacks(k),
+		Refused: c.refused(k),
 	}, true
 }
 
-// lacks returns the permissions that a call takes and the run has not. What an agent calls is known to nobody before, so
-// a call of it takes what all that it can reach takes.
-func (c *catalog) lacks(k *known) []string {
+// refused returns why the run may not call a tool; nil where it may. What an agent calls is known to nobody before, so a call
+// of it takes what all that it can reach takes.
+func (c *catalog) refused(k *known) *plan.Refused {
 	if c.permits == nil {
 		return nil
 	}
-	if !k.Agent() {
-		return c.permits.Lacks(k.Name, k.Definition.Annotations)
+	call := groups.Call{Tool: k.Name, Reaches: []groups.Live{{Name: k.Name, Hints: k.Definition.Annotations}}}
+	if k.Agent() {
+		free, reached := *c, frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
+		free.permits, free.listed = nil, true // else nothing would be seen behind a template that may not be called
+		free.keep(k.Name, reached, &strings.Builder{})
+		call = agentcheck.Reaching(k.Name, k.Definition, slices.Collect(maps.Keys(reached.tools)), func(name string) *tool.Definition { return c.find(name).Definition })
 	}
-	free, reached := *c, frozenSet{map[string]*wire.FrozenTool{}, schemas{}}
-	free.permits, free.listed = nil, true // else nothing would be seen behind a template that may not be called
-	free.keep(k.Name, reached, &strings.Builder{})
-	var lacks []string
-	for name := range reached.tools {
-		lacks = append(lacks, c.permits.Lacks(name, c.find(name).Definition.Annotations)...)
-	}
-	slices.Sort(lacks)
-	return slices.Compact(lacks)
+	return (*plan.Refused)(c.permits.Refuse(call))
 }
 
 // Names returns the names of the tenant's tools, sorted; of a run that calls the tools of some groups alone, of these.

@@ -84,9 +84,8 @@ func (p inlineReader) read(i int, at string, definition []byte) {
 		p.tools = map[string]knownTool{}
 	}
 	p.tools[s.Tool] = knownTool{t, len(r.Problems) == 0}
-	if len(t.Lacks) > 0 {
-		p.col.addf(fault.NotPermitted, at, "submit the plan with what it needs (permissions), or leave the step out",
-			"the run may not call all that the agent can reach: it takes the permission %s", strings.Join(t.Lacks, ", "))
+	if no := t.Refused; no != nil {
+		p.col.addf(fault.NotPermitted, at, no.Hint, "the run may not call the agent: %s", no.Why)
 	}
 	if t.Agent != nil {
 		s.Template = &Template{Name: s.Tool, Agent: t.Agent, Input: t.Input, Output: t.Output}

@@ -57,12 +57,19 @@ type Tool struct {
 	DependsOn []tool.Dependency
 	// Approval says that its contract asks for an approval, always or on a condition.
 	Approval bool
-	// Lacks are permissions that it takes to call it, and that the run has not.
-	Lacks []string
+	// Refused is why the run may not call it, and what to do about that; nil where it may.
+	Refused *Refused
 	// Plan is the text of the plan that the tool is; nil for one that is none.
 	Plan []byte
 	// Agent is the loop that the tool is; nil for one that is no agent.
 	Agent *Agent
+}
+
+// Refused is why a run may not call a tool. Unseen is whether the run may not see it either: it is told its name only where its plan
+// has it.
+type Refused struct {
+	Why, Hint string
+	Unseen    bool
 }
 
 // Limits bound a plan. Zero fields mean the defaults.

@@ -128,9 +128,12 @@ func (p *parser) stepTool(i int, n int32) {
 		}
 	case p.catalog != nil:
 		t, ok := p.lookup(name)
-		if len(t.Lacks) > 0 {
-			p.col.addf(fault.NotPermitted, at.String(), "submit the plan with what it needs (permissions), or leave the step out",
-				"the run may not call %q: it takes the permission %s", name, strings.Join(t.Lacks, ", "))
+		if no := t.Refused; no != nil {
+			what := strconv.Quote(name)
+			if no.Unseen && p.template != "" { // who called the template need not know what it is made of
+				what = "the tool of this step"
+			}
+			p.col.addf(fault.NotPermitted, at.String(), no.Hint, "the run may not call %s: %s", what, no.Why)
 		}
 		if !ok && !slices.Contains(p.library.reading, name) && p.col.wants(fault.UnknownTool) {
 			p.col.add(fault.UnknownTool, at.String(), fmt.Sprintf("there is no tool %q", name), p.toolHint(name, ""))

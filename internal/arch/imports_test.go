@@ -63,7 +63,7 @@ const rules = `
 	cmd/lab           std sys fault internal/* cobra term
 	internal/dryrun   std fault internal/text internal/agentcheck subjects wire outcome tool tool/group plan machine
 	internal/saved    std fault internal/text internal/jsontape plan
-	internal/agentcheck std fault internal/text internal/jsontape agent plan tool
+	internal/agentcheck std fault internal/text internal/jsontape agent plan tool tool/group
 	internal/streamed std fault internal/text internal/jsontape subjects plan
 	internal/backoff  std
 	internal/unknown  std internal/jsontape

@@ -29,8 +29,8 @@ type known struct {
 	result        []byte // the made-up one of each call; nil before the first
 	from          outcome.Origin
 
-	calls, atOnce int      // all, and in one round
-	lacks         []string // permissions that the run has not
+	calls, atOnce int           // all, and in one round
+	refused       *plan.Refused // why the run may not call it
 }
 
 func newCatalog(tools []Tool) *catalog {
@@ -62,7 +62,7 @@ func (c *catalog) Lookup(name string) (plan.Tool, bool) {
 		c.err = err
 	}
 	output, _ := t.Definition.Output() // one that can't be used is none
-	k := &known{Tool: t, name: name, input: input, output: output, lacks: c.lacks(&t)}
+	k := &known{Tool: t, name: name, input: input, output: output, refused: c.refused(&t)}
 	c.known[name] = k
 	return k.plan(), true
 }
@@ -91,7 +91,7 @@ func (c *catalog) InlineAgent(name, step string, definition []byte) (plan.Tool, 
 func (k *known) plan() plan.Tool {
 	return plan.Tool{
 		Input: k.input, Output: k.output, DependsOn: k.Contract.DependsOn, Approval: k.Contract.Approval != "", Plan: k.Definition.Plan,
-		Lacks: k.lacks,
+		Refused: k.refused,
 	}
 }
 

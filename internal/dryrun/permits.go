@@ -2,26 +2,28 @@ package dryrun
 
 import (
 	"encoding/json"
-	"slices"
 
+	"github.com/stepjet/stepjet/internal/agentcheck"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/tool"
+	"github.com/stepjet/stepjet/tool/group"
 )
 
-// lacks returns the permissions that a call of a tool takes and the run has not, as orchestrators find them: a call of an
-// agent takes what all that it can reach takes, for what it calls is known to nobody before.
-func (c *catalog) lacks(t *Tool) []string {
+// refused returns why the run may not call a tool, as orchestrators find it; nil where it may. A call of an agent takes what all
+// that it can reach takes, for what it calls is known to nobody before.
+func (c *catalog) refused(t *Tool) *plan.Refused {
 	if c.permits == nil {
 		return nil
 	}
-	if t.Definition.Agent == nil {
-		return c.permits.Lacks(t.Definition.Name, t.Definition.Annotations)
+	call := group.Call{Tool: t.Definition.Name, Reaches: []group.Live{{Name: t.Definition.Name, Hints: t.Definition.Annotations}}}
+	if t.Definition.Agent != nil {
+		var names []string
+		for _, x := range c.reached(t.Definition.Name) {
+			names = append(names, x.Definition.Name)
+		}
+		call = agentcheck.Reaching(t.Definition.Name, t.Definition, names, func(name string) *tool.Definition { return c.tools[name].Definition })
 	}
-	var lacks []string
-	for _, x := range c.reached(t.Definition.Name) {
-		lacks = append(lacks, c.permits.Lacks(x.Definition.Name, x.Definition.Annotations)...)
-	}
-	slices.Sort(lacks)
-	return slices.Compact(lacks)
+	return (*plan.Refused)(c.permits.Refuse(call))
 }
 
 // reached returns the tools that an agent can reach, itself first: those that it and the agents below it name, their

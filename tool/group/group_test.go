@@ -183,3 +183,63 @@ func TestResolvingAsANaiveOne(t *testing.T) {
 		}
 	}
 }
+
+// A refusal says which tools are the reason, and what to do. Names of tools in none of the groups that a run is bound to are told it
+// only where its plan has them.
+func TestARefusalSaysWhichToolsAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := group.NewSet([]*group.Definition{
+		parse(t, `{"role":"web","tools":["look","agent","thinks","both"],"permissions":["net"]}`),
+		parse(t, `{"role":"host","tools":["rm","both"],"permissions":["host","root"]}`), parse(t, `{"role":"free","tools":["x"]}`),
+	})
+	const permit, add = "submit the plan with what it needs (permissions), or leave the step out", "have what is missing added to one of these groups, submit the plan with one more that holds it (permissions), or leave the step out: "
+	show := func(group string) string { return `"stepjet groups show ` + group + `" says what a group holds` }
+	written := func(name string) bool { return name == "x" || name == "y" }
+	for _, c := range []struct {
+		has       []string
+		call      group.Call
+		why, hint string
+	}{
+		{nil, group.Call{Tool: "x", Reaches: live("x")}, "", ""},
+		{nil, group.Call{Tool: "look", Reaches: live("look")}, `it takes the permission "net"`, permit},
+		{nil, group.Call{Tool: "both", Reaches: live("both")}, `it takes the permissions "host", "net" and "root"`, permit},
+		{nil, group.Call{Tool: "agent", Planner: "thinks", Reaches: live("rm", "agent", "thinks", "x")},
+			`it takes the permission "net"; its planner "thinks" takes the permission "net"; "rm", which it can reach, takes the permissions "host" and "root"`, permit},
+		{[]string{"net"}, group.Call{Tool: "agent", Planner: "thinks", Reaches: live("thinks", "rm", "agent")},
+			`"rm", which it can reach, takes the permissions "host" and "root"`, permit},
+		{[]string{"group:web"}, group.Call{Tool: "look", Reaches: live("look")}, "", ""},
+		{[]string{"group:web"}, group.Call{Tool: "y", Reaches: live("y")}, `it is not in the group that the run is bound to, "web"`, add + show("web")},
+		{[]string{"group:web"}, group.Call{Tool: "rm", Reaches: live("rm")},
+			`it is not in the group that the run is bound to, "web"; it takes the permissions "host" and "root"`,
+			"submit the plan with all that it needs (permissions, groups among them), or leave the step out: " + show("web")},
+		{[]string{"group:web"}, group.Call{Tool: "agent", Planner: "p", Reaches: live("p", "agent", "look")}, `its planner is not in the group that the run is bound to, "web"`,
+			add + show("web") + `, "stepjet agents show agent" what the agent names`},
+		{[]string{"group:web", "group:free"}, group.Call{Tool: "z", Planner: "p", Reaches: live("p", "z", "rm", "y")},
+			`it, its planner and 2 tools that it can reach are in none of the groups that the run is bound to, "web" and "free"`,
+			add + show("NAME") + `, "stepjet agents show z" what the agent names`},
+		{[]string{"group:web"}, group.Call{Tool: "=a", Planner: "y", Reaches: live("x", "y", "rm"), Written: written},
+			`"y", "x" and a tool that it can reach are not in the group that the run is bound to, "web"`, add + show("web")},
+		{[]string{"group:web"}, group.Call{Tool: "agent", Planner: "thinks", Reaches: live("agent", "both")},
+			`"both", which it can reach, takes the permissions "host" and "root"`, permit},
+	} {
+		no := group.Permit(c.has, s).Refuse(c.call)
+		if c.why == "" {
+			require.Nil(t, no, "%s %v", c.has, c.call)
+			continue
+		}
+		unseen := strings.HasPrefix(c.why, "it is not in") || strings.HasPrefix(c.why, "it, its")
+		require.Equal(t, &group.Refusal{Why: c.why, Hint: c.hint, Unseen: unseen}, no, "%s %v", c.has, c.call)
+	}
+	many := group.Call{Tool: "a"}
+	for i := range 9 {
+		many.Reaches = append(many.Reaches, live(fmt.Sprint("w", i))...)
+	}
+	many.Written = func(string) bool { return true }
+	require.Equal(t, `"w0", "w1", "w2" and 6 tools that it can reach are not in the group that the run is bound to, "web"`, group.Permit([]string{"group:web"}, s).Refuse(many).Why)
+	all := group.NewSet([]*group.Definition{parse(t, `{"role":"w","match":["w*"],"permissions":["p1","p2","p3","p4"]}`)})
+	no := group.Permit(nil, all).Refuse(many)
+	require.Equal(t, 3, strings.Count(no.Why, `, which it can reach, takes the permissions "p1", "p2", "p3" and 1 more`), no.Why)
+	require.True(t, strings.HasSuffix(no.Why, "; 6 more that it can reach take permissions"), no.Why)
+	var everything *group.Permits
+	require.Nil(t, everything.Refuse(many), "a run without a list may call everything")
+}

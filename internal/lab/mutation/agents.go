@@ -55,6 +55,18 @@ var ofAgents = []mutant{
 		"internal/agents/told.go", "[][]outcome.Step{of.Steps, of.Items}", "[][]outcome.Step{of.Steps}", "./internal/agents", "Others",
 	},
 	{
+		"refusal-names-all", "a run that is bound to groups is told the names of tools that it may not see",
+		"tool/group/refusal.go", "c.Written != nil && c.Written(name)", "c.Written == nil || c.Written(name)", "./tool/group", "WhichToolsAndWhatToDo",
+	},
+	{
+		"template-names-unseen", "a run that is bound to groups is told which tool of a template it may not see",
+		"plan/step.go", `no.Unseen && p.template != ""`, "no.Unseen && p.template == name", "./orchestrator", "TestARunIsBoundToGroups",
+	},
+	{
+		"inline-in-no-group", "an agent that a plan defines itself is held against the groups of the run, as a tool",
+		"internal/agentcheck/reach.go", "		if !plan.IsInline(x) {\n", "		if x != \"\" {\n", "./orchestrator", "TestARunIsBoundToGroups",
+	},
+	{
 		"tool-logs-recent", "an agent's account has the calls of its last rounds alone",
 		"orchestrator/agentlook.go", "ag.look(r, c, rounds, true)", "ag.look(r, c, rounds, false)", "./orchestrator", "ToolLogs",
 	},
@@ -256,7 +268,7 @@ var ofAgents = []mutant{
 	},
 	{
 		"agent-inline-permitted", "an agent of a plan may reach what the run has no permission for",
-		"plan/inlineagent.go", "	if len(t.Lacks) > 0 {", "	if false {", "./orchestrator", "AgentsOfPlansMayCall",
+		"plan/inlineagent.go", "if no := t.Refused; no != nil {", "if no := t.Refused; no != nil && t.Agent == nil {", "./orchestrator", "AgentsOfPlansMayCall",
 	},
 	{
 		"agent-inline-answered", "a planner may define agents in its answer",
