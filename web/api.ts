@@ -28,7 +28,7 @@ export interface Columns {
 }
 
 export interface Sheet {
-  key: string; run: string; tenant: string; status: string; submitted: string; started?: string; finished?: string;
+  key: string; run: string; tenant: string; status: string; generation: number; submitted: string; started?: string; finished?: string;
   stopped_by?: string; retry_of?: string; retry_from?: string; stats: Record<string, number>; context?: string[]; now: string;
   problems?: { code: string; message: string; path?: string; hint?: string }[];
   tools: string[]; statuses: string[]; codes: string[]; left_out?: number; steps: Columns;
@@ -55,11 +55,17 @@ export interface Message { step: string; round: number; at?: string; text?: stri
 // Refused is what a planner answered that came to nothing; count is how many problems there are, of which problems are the first.
 export interface Refused { round: number; problems: Problem[]; count: number }
 
+// Round is what one round of an agent took: usage as its planner said it, absent where it said nothing.
+export interface Round {
+  round: number; planner: string; unasked?: boolean; asked?: number; took_ms?: number; usage?: { input_tokens: number; output_tokens: number; cost_usd?: number };
+  calls: number; failed?: number; refused?: string;
+}
+
 export interface Detail {
   id: string; tool: string; status: string; attempts?: number; ready?: string; started?: string; ended?: string; decided?: string;
   worker?: string; waiting?: string; error?: Fault; reused?: boolean; arguments?: Value; result?: Value; again?: string;
   tries?: { attempt: number; started?: string; ended?: string; worker?: string; code?: string; tool_code?: string; deliveries?: number; asked?: boolean }[];
-  answer?: Answered; answers?: Answered[]; said?: Said[]; messages?: Message[]; messages_left_out?: number; refused?: Refused[];
+  answer?: Answered; answers?: Answered[]; said?: Said[]; messages?: Message[]; messages_left_out?: number; refused?: Refused[]; rounds?: Round[]; whole?: string;
 }
 
 export interface Tool {

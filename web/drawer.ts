@@ -1,5 +1,6 @@
 // What is known of one step.
 import { ask, away, may, type Answered, type Detail, type Fault, type Value } from "./api";
+import { rounds, speaking } from "./agent";
 import { effect, ended, h, quietly, signal } from "./dom";
 import { badge, duration, indent, moment, quote, size } from "./format";
 import { runAddress } from "./state";
@@ -32,6 +33,13 @@ export function drawer(m: Shared): HTMLElement {
     if (model.speaks(i) || wrong.peek()?.code === "no_connection" || (shown && shown.status !== model.status(i))) read(step, asked);
   }, 3000);
   ended(() => clearInterval(timer));
+  const speaks = signal(""); // the agent that is shown, while something may be said to it
+  effect(() => {
+    const model = m.model(), step = m.step(), i = model?.rows.get(step);
+    m.changed();
+    speaks.set(model && i !== undefined && !model.over && model.speaks(i) ? step : "");
+  });
+  const speak = speaking(m, () => read(m.step.peek(), asked));
   return h("aside", { class: "drawer", "aria-label": "Step", hidden: () => !m.step(), onkeydown: ((e: KeyboardEvent) => e.key === "Escape" && m.choose("")) as never },
     h("header", null, h("h2", { tabindex: -1, class: "focus" }, () => m.step()), h("button", { class: "close", "aria-label": "Close", onclick: () => m.choose("") }, "✕")),
     () => {
@@ -39,13 +47,17 @@ export function drawer(m: Shared): HTMLElement {
       if (!m.step()) return null;
       if (e) return fault(e);
       return d ? h("div", { class: "body" }, quietly(() => content(m, d))) : h("p", { class: "faint" }, "Reading …");
+    },
+    () => {
+      const step = speaks();
+      return step && quietly(() => speak(step));
     });
 }
 
 function content(m: Shared, d: Detail) {
   const span = (a?: string, b?: string) => (a && b ? Date.parse(b) - Date.parse(a) : -1);
   const facts: [string, string | Node | undefined | false][] = [
-    ["Call", within(m, d.id)], ["Tool", d.tool || "value"], ["Waits", d.waiting], ["Ready", d.ready && moment(d.ready)],
+    ["Call", within(m, d.id)], ["Tool", d.tool || "value"], ["Waits", d.waiting && local(d.waiting)], ["Ready", d.ready && moment(d.ready)],
     ["Waited", d.ready && d.started && duration(span(d.ready, d.started))], ["Executed", d.started && d.ended && duration(span(d.started, d.ended))],
     ["Decided", d.decided && moment(d.decided)], ["Worker", d.worker], ["Attempts", d.attempts ? String(d.attempts) : undefined],
     ["Reused", d.reused && "taken over from the run that this one tries again"],
@@ -53,10 +65,10 @@ function content(m: Shared, d: Detail) {
   ];
   const file = (of: string) => `/api/v1/runs/${encodeURIComponent(m.key)}/steps/${encodeURIComponent(d.id)}/blob${of}`;
   return [
-    h("p", null, badge(d.status), d.status === "asking" && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
+    h("p", null, badge(d.status), () => (d.status === "asking" || m.asked().some((q) => q.step === d.id)) && [" ", h("a", { href: questionAddress(m.key, d.id) }, "Answer …")]),
     d.error && fault(d.error),
     h("dl", null, facts.map(([name, value]) => value && [h("dt", null, name), h("dd", null, value)])),
-    (d.tries?.length ?? 0) > 1 && tries(d), answers(d), words(m, d),
+    (d.tries?.length ?? 0) > 1 && tries(d), answers(d), rounds(m, d), words(m, d),
     part("Arguments", d.arguments, "h3", file("?of=arguments")), part("Result", d.result, "h3", file("")),
     h("p", { class: "copies" },
       copy("Copy as JSON", () => JSON.stringify(d, null, 2)),
@@ -67,6 +79,9 @@ function content(m: Shared, d: Detail) {
         h("button", { onclick: () => m.retry(d.id) }, "Retry from here …")),
   ];
 }
+
+// local writes the times of a text as a reader's clock has them.
+const local = (text: string) => text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, moment);
 
 // within names a step for a reader where its id does not.
 function within(m: Shared, id: string): string | undefined {

@@ -206,7 +206,7 @@ function under(m: Model, i: number, tool: string): string {
   const at = m.call(i), round = at ? `round ${at.round} · ` : "";
   if (!below.length) return round + (tool || "value") + (ran > 0 ? " · " + duration(ran) : "");
   const bad = below.filter((k) => m.status(k) === "failed").length;
-  return `${tool || "plan"} · ${below.length} below${bad ? `, ${bad} failed` : ""}`;
+  return `${round}${tool || (round ? "" : "plan")}${tool || !round ? " · " : ""}${below.length} below${bad ? `, ${bad} failed` : ""}`;
 }
 
 // boxesOf says which steps are one box: each its own, and where there are many, those that are alike and not open.

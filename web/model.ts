@@ -74,7 +74,9 @@ export class Model {
   }
   // call says what a step is to its agent's round, for who sees in which that stands; null for what is in none.
   call(i: number): { round: number; name: string } | null {
-    const above = this.sheet.steps.parent[i], at = above >= 0 && this.agent(above) && this.within(above, i);
+    const { id, parent } = this.sheet.steps, early = parent[i] >= 0 && id[parent[i]].endsWith("/=stream");
+    const above = early ? parent[parent[i]] : parent[i], at = above >= 0 && this.agent(above) && this.within(above, i);
+    if (at && early) return { round: at[0], name: at[1].slice("=stream/".length) + " (early)" };
     return at ? { round: at[0], name: at[1].startsWith("=guard-") ? "a guard" : own[at[1]] ?? at[1] } : null;
   }
   // label names a step for who sees what it stands below: "round 1: search" for a call of an agent.

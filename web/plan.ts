@@ -1,5 +1,5 @@
 // The plan editor: what is wrong is marked as one types, what a plan would come to stands beside it, and it is run.
-import { ask, calm, load, may, me, trouble, type Dry, type DryStep, type Fault, type Place, type Problem, type Sheet, type Value } from "./api";
+import { ask, calm, load, may, me, trouble, type Dry, type DryStep, type Fault, type Place, type Problem, type Question, type Sheet, type Value } from "./api";
 import { effect, ended, h, quietly, signal, type Child } from "./dom";
 import { fault } from "./drawer";
 import { Editor, units, type Mark } from "./editor";
@@ -76,7 +76,7 @@ export function planEditor() {
     const [from, to] = units(ed.text, [p.offset, p.end]);
     ed.lead(from, to);
   };
-  const shared = { key: "", model, changed, step: chosen, choose: (s: string) => chosen.set(s), enter: () => undefined, retry: () => undefined };
+  const shared = { key: "", model, changed, step: chosen, asked: signal<Question[]>([]), choose: (s: string) => chosen.set(s), enter: () => undefined, retry: () => undefined };
   return h("main", { id: "main", tabindex: -1, class: "plan" },
     h("div", { class: "filters" },
       h("h1", null, "Plan"),
@@ -122,7 +122,7 @@ function problems(all: Problem[], places: Place[], lead: (p: Place) => void, kin
 // sheetOf makes what the graph draws of a dry run: all that begins is still to come.
 function sheetOf(d: Dry): Sheet {
   const s: Sheet = {
-    key: "", run: "", tenant: "", status: "running", submitted: new Date().toISOString(), stats: {}, now: "", tools: [], statuses: [], codes: [],
+    key: "", run: "", tenant: "", status: "running", generation: 0, submitted: new Date().toISOString(), stats: {}, now: "", tools: [], statuses: [], codes: [],
     steps: { id: [], tool: [], status: [], code: [], attempts: [], ready: [], started: [], ended: [], decided: [], bytes: [], deps: [], parent: [] },
   };
   const at = new Map<string, number>(), c = s.steps;

@@ -66,7 +66,20 @@ export function question(key: string) {
   document.title = "Question · Stepjet";
   const step = param("step") || "=", one = signal<Question | null>(null), gone = signal<Fault | null>(null), stands = signal<string>("");
   ask<Question>(`runs/${encodeURIComponent(key)}/questions/${encodeURIComponent(step)}`).then((q) => (trouble.set(null), one.set(q)), (e: Fault) => gone.set(e));
+  const other = signal(""); // what became of it while one looked: nothing, another question stands in its place, or it was answered
+  let listed = false;
+  const timer = setInterval(() => {
+    const q = one.peek();
+    if (!q || stands.peek() || other.peek() || document.hidden) return;
+    ask<Questions>("questions?run=" + encodeURIComponent(key)).then((l) => {
+      const now = l.questions.find((x) => x.step === q.step && (x.revision ?? 0) === (q.revision ?? 0));
+      listed ||= now?.digest === q.digest; // the list may be of a moment before
+      if (listed && now?.digest !== q.digest && !l.more && one.peek() === q && !stands.peek()) other.set(now ? "Something else is asked in its place by now." : "It is asked no more: somebody answered, or the run has gone on without an answer.");
+    }, () => undefined);
+  }, 3000);
+  ended(() => clearInterval(timer));
   return h("main", { id: "main", tabindex: -1, class: "question" },
+    () => other() && h("div", { class: "note", role: "status" }, other(), " ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "Follow the run"), " · ", h("a", { href: "/questions" }, "Other questions")),
     h("p", { class: "crumbs" }, h("a", { href: "/questions" }, "Questions"), " / ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "its run")),
     () => {
       const q = one(), e = gone();
@@ -83,7 +96,8 @@ function shown(q: Question, stands: { (): string; set(v: string): void }): Child
       fact("Run", h("a", { href: runAddress(q.key) }, q.run)), fact("About", about(q)), fact("Tool", q.tool), fact("Items", q.items),
       fact("Asked by", q.attempt && `the tool, in the middle of attempt ${q.attempt}; the answer begins the next`),
       fact("Asked", when(q.since)), fact("Until", q.until && `${moment(q.until)}: ${left(q)}`),
-      fact("Wanted by", q.by && q.by + (q.verified ? "" : ", as it says of itself")), fact("Because", q.reason)),
+      fact("Wanted by", q.by && q.by + (q.verified ? "" : ", as it says of itself")), fact("Because", q.reason),
+      fact("Digest", h("code", { title: "Your answer counts for this, and for nothing that may be asked in its place" }, q.digest))),
     part("Change", q.change, "h2"), part("What would run", q.plan, "h2"), q.kind === "approval" && !q.arguments && q.step === "=" && !q.revision && h("p", { class: "note" }, "It is about the whole plan: ", h("a", { href: runAddress(q.key) }, "look at its steps"), "."),
     () => {
       if (stands()) return h("div", { class: "note", role: "status" }, stands(), " ", h("a", { href: runAddress(q.key, q.step === "=" ? "" : q.step) }, "Follow the run"), " · ", h("a", { href: "/questions" }, "Other questions"));
@@ -121,7 +135,7 @@ function approval(q: Question, stands: { set(v: string): void }) {
     !whole && h("p", { class: "copies" },
       editable && h("button", { type: "button", hidden: () => !!instead(), onclick: () => edits.set(edits.peek() ? null : json("Arguments to call with", indent(q.arguments!.text))) }, () => (edits() ? "Keep the arguments" : "Edit the arguments")),
       h("button", { type: "button", hidden: () => !!edits(), onclick: () => instead.set(instead.peek() ? null : json("Result, in place of what the tool would return", "")) }, () => (instead() ? "Call the tool" : "Don't call it: give a result instead"))),
-    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, "for whoever reads the run later"), reason), wrong,
+    h("label", { class: "field" }, h("span", null, "Reason"), h("small", { class: "faint" }, q.round === undefined ? "for whoever reads the run later" : "for whoever reads the run later; where you reject, its planner is told it"), reason), wrong,
     h("p", { class: "acts" },
       h("button", { class: "primary", disabled: () => busy() }, () => (edits() ? "Approve with these" : instead() ? "Give this result" : "Approve")),
       h("button", { class: "danger", type: "button", disabled: () => busy(), onclick: () => send(() => ({ reject: true, reason: reason.value })) }, "Reject")));

@@ -19,6 +19,7 @@ export interface Shared {
   model: Signal<Model | null>;
   changed: Signal<number>; // counts what the stream told of the model
   step: Signal<string>;
+  asked: Signal<Question[]>; // what the run asks people
   choose(step: string): void;
   enter(): void; // leads into the drawer
   retry(from: string): void;
@@ -30,9 +31,9 @@ const passing = ["no_connection", "not_ready", "timeout"];
 const views = [["graph", "Graph"], ["timeline", "Timeline"], ["steps", "Steps"]] as const;
 
 export function run(key: string) {
-  const model = signal<Model | null>(null), changed = signal(0), step = signal(param("step"));
+  const model = signal<Model | null>(null), changed = signal(0), step = signal(param("step")), open = signal<Question[]>([]);
   const shared: Shared = {
-    key, model, changed, step,
+    key, model, changed, step, asked: open,
     choose: (id) => set({ step: id }, true),
     enter: () => document.querySelector<HTMLElement>(".drawer .focus")?.focus(),
     retry: (from) => void retry(model.peek()!.sheet, from),
@@ -68,7 +69,6 @@ export function run(key: string) {
     tokens: (list: Written[]) => writes.take(list),
     end: () => (quiet?.(), soon()),
   } as never);
-  const open = signal<Question[]>([]);
   const questions = calm(500, () => void ask<{ questions: Question[] }>("questions?run=" + encodeURIComponent(key)).then((q) => gone || open.set(q.questions), () => undefined));
   effect(() => {
     changed();
@@ -87,6 +87,7 @@ export function run(key: string) {
   return h("main", { id: "main", tabindex: -1, class: "one" },
     () => (model() ? heading(model()!, changed) : unread()),
     () => waits(open()),
+    () => (changed(), unserved(model(), shared.choose)),
     writes.shown,
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
@@ -97,6 +98,14 @@ export function run(key: string) {
           return quietly(() => (name === "timeline" ? timeline : name === "steps" ? steps : graph)(shared));
         }),
       drawer(shared)));
+}
+
+// unserved says above a run which of its steps wait for workers that are not there: nothing of them goes on until there is one.
+function unserved(m: Model | null, choose: (step: string) => void) {
+  if (!m || m.over) return null;
+  const all = Object.entries(m.sheet.steps.waiting ?? {}).filter(([i, why]) => m.status(+i) === "ready" && why.startsWith("no worker"));
+  return all.length > 0 && h("div", { class: "note", role: "status" }, "Waits for a worker: ", all.slice(0, 3).map(([i, why], k) => [k > 0 && " · ", h("button", { class: "link", onclick: () => choose(m.sheet.steps.id[+i]) }, m.label(+i)), " (", why, ")"]),
+    all.length > 3 && h("span", { class: "faint" }, ` and ${all.length - 3} more`));
 }
 
 // unread stands in the place of a run that was not read: it isn't there, or it can't be asked for.

@@ -7,7 +7,7 @@ import type { Shared } from "./run";
 
 const tall = 34;
 const headings: [string, string, ((m: Model, i: number) => number | string) | null][] = [
-  ["", "Step", null], ["tool", "Tool", (m, i) => m.tool(i)], ["status", "Status", (m, i) => m.status(i)],
+  ["", "Step", null], ["status", "Status", (m, i) => m.status(i)], ["tool", "Tool", (m, i) => m.tool(i)],
   ["attempts", "Attempts", (m, i) => -m.sheet.steps.attempts[i]],
   ["waited", "Waited", (m, i) => -(m.times(i).waiting + m.times(i).backoff)], ["ran", "Executed", (m, i) => -m.times(i).running],
   ["bytes", "Result", (m, i) => -m.sheet.steps.bytes[i]], ["code", "Error", (m, i) => m.code(i) || "~"],
@@ -87,7 +87,7 @@ export function steps(m: Shared): HTMLElement {
 }
 
 function row(m: Shared, first: { i: number; at: number }): [HTMLElement, (r: { i: number; at: number }) => void] {
-  const model = m.model.peek()!, s = model.sheet.steps, i = first.i, id = s.id[i];
+  const id = m.model.peek()!.sheet.steps.id[first.i];
   const cells = h("div", { class: "cells" });
   const e = h("div", { class: "step", role: "row", onclick: () => m.choose(id) }, cells);
   let said = "";
@@ -95,14 +95,14 @@ function row(m: Shared, first: { i: number; at: number }): [HTMLElement, (r: { i
     e.style.transform = `translateY(${r.at * tall}px)`;
     e.setAttribute("aria-rowindex", String(r.at + 2));
     e.setAttribute("aria-selected", String(m.step() === id));
-    const now = m.model.peek()!, t = now.times(i), c = now.sheet.steps;
-    const values = [now.tool(i), now.status(i), c.attempts[i], t.waiting + t.backoff, t.running, c.bytes[i], now.code(i)].join("|");
+    const now = m.model.peek()!, i = r.i, t = now.times(i), c = now.sheet.steps; // where it stands may be another than before: steps come between
+    const values = [now.label(i), now.depth(i), now.below[i].length > 0, now.tool(i), now.status(i), c.attempts[i], t.waiting + t.backoff, t.running, c.bytes[i], now.code(i)].join("|");
     if (values === said) return;
     said = values;
     const cell = (...x: (Node | string)[]) => h("div", { role: "cell" }, ...x);
     const name = h("span", { title: id }, now.label(i));
     name.style.paddingLeft = `${now.depth(i) * 14}px`;
-    cells.replaceChildren(cell(name), cell(now.tool(i) || "value"), cell(badge(now.status(i))), cell(c.attempts[i] ? String(c.attempts[i]) : ""),
+    cells.replaceChildren(cell(name), cell(badge(now.status(i))), cell(now.tool(i) || (now.below[i].length ? "" : "value")), cell(c.attempts[i] ? String(c.attempts[i]) : ""),
       cell(t.waiting + t.backoff > 0 ? duration(t.waiting + t.backoff) : ""), cell(t.running > 0 ? duration(t.running) : ""),
       cell(c.bytes[i] ? size(c.bytes[i]) : ""), cell(now.code(i)));
   }];

@@ -120,7 +120,7 @@ export function timeline(m: Shared): HTMLElement {
         at = to;
       });
       if (end > at) piece(at, end, over(status) ? "blocked" : status === "retrying" ? "retry" : status === "running" ? "run" : "wait", 3);
-    } else if (end >= 0) piece(0, end, "blocked", 6);
+    } else if (end >= 0) piece(0, end, status === "asking" ? "wait" : "blocked", status === "asking" ? 3 : 6);
     c.fillStyle = p.color("bg");
     c.fillRect(0, y, l, line);
     if (chosen) { c.fillStyle = p.color("chosen"); c.fillRect(0, y, l, line); }
@@ -155,7 +155,7 @@ export function timeline(m: Shared): HTMLElement {
   return h("div", { class: "timeline" },
     h("div", { class: "legend" },
       () => sums(m.model(), path()),
-      ...([["blocked", "waits for steps"], ["wait", "waits for a worker"], ["run", "executes"], ["ok", "succeeded"], ["bad", "failed"], ["retry", "backoff"]] as const).map(
+      ...([["blocked", "waits for steps"], ["wait", "waits for a worker or a person"], ["run", "executes"], ["ok", "succeeded"], ["bad", "failed"], ["retry", "backoff"]] as const).map(
         ([color, text]) => h("span", { class: "key" }, h("i", { class: "swatch", "data-color": color }), text)),
       h("label", null, h("input", { type: "checkbox", checked: () => deep() ?? (m.model()?.drawn.length ?? 0) > (m.model()?.top.length ?? 0), onchange: ((v: Event) => deep.set((v.target as HTMLInputElement).checked)) as never }), "items and plans within")),
     h("div", { class: "timebox" }, e, box));

@@ -59,7 +59,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for _, path := range []string{"questions?tenant=beta", "questions?run=" + other, "runs/" + other + "/questions/a", "runs/" + other, "runs/" + other + "/steps/a", "stream?run=" + other, "tools?tenant=beta", "figures?tenant=beta", "dead?tenant=beta"} {
 			refused(w, w.request(http.MethodGet, "/api/v1/"+path, nil), http.StatusNotFound)
 		}
-		for _, path := range []string{"runs?tenant=beta", "runs/" + other + "/cancel", "runs/" + other + "/retry"} {
+		for _, path := range []string{"runs?tenant=beta", "runs/" + other + "/cancel", "runs/" + other + "/retry", "runs/" + other + "/say"} {
 			e := refused(w, w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`)), map[string]int{"ann": 404, "pat": 403, "vic": 403}[token])
 			require.Equal(t, map[string]fault.Code{"ann": fault.NotFound, "pat": fault.Permission, "vic": fault.Permission}[token], e.Code)
 		}
@@ -154,7 +154,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	for _, header := range [][]string{
 		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example.com"}, {"Origin", "null"},
 	} {
-		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "runs/default.r/approve", "runs/default.r/answer", "dead/retry", "validate", "login", "logout"} {
+		for _, path := range []string{"runs", "runs/default.r/cancel", "runs/default.r/retry", "runs/default.r/approve", "runs/default.r/answer", "runs/default.r/say", "dead/retry", "validate", "login", "logout"} {
 			answer := w.request(http.MethodPost, "/api/v1/"+path, []byte(`{}`), header...)
 			require.Equal(t, http.StatusForbidden, answer.StatusCode, "%v %s", header, path)
 		}

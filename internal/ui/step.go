@@ -60,6 +60,9 @@ type detail struct {
 	Result    *value `json:"result,omitempty"`
 	// Again is a plan of one step that makes the same call again; empty where the arguments are not known, or large.
 	Again string `json:"again,omitempty"`
+	// Rounds are those of an agent, and Whole says what they came to together.
+	Rounds []round `json:"rounds,omitempty"`
+	Whole  string  `json:"whole,omitempty"`
 }
 
 // mostBlob is the largest result that is read to show its beginning.
@@ -78,6 +81,7 @@ func (l looking) step(_ http.ResponseWriter, r *http.Request) (any, error) {
 	d := &detail{Step: *s, Arguments: valueOf(s.Arguments), Again: again(s)}
 	d.Step.Arguments, d.Step.Result, d.Step.Items, d.Step.Steps = nil, nil, nil, nil
 	d.ofRound(doc)
+	d.ofAgent(s)
 	d.Result, err = l.result(r, run.Tenant, doc, s)
 	return d, err
 }

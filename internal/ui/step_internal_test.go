@@ -45,6 +45,7 @@ func TestAllOfAStepIsDescribed(t *testing.T) {
 		{outcome.Said{}, "Word", "Said", nil, nil},
 		{outcome.Message{}, "Message", "Message", nil, nil},
 		{outcome.Refused{}, "Refused", "Refused", nil, nil},
+		{round{}, "Round", "Round", nil, nil},
 		{outcome.ToolLog{}, "ToolLog", "", nil, nil},
 		{outcome.Handle{}, "Blob", "", nil, nil},
 	} {

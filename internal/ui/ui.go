@@ -113,6 +113,7 @@ func (s *Server) Handler() http.Handler {
 	post("runs/{key}/retry", act.retry, Operator)
 	post("runs/{key}/approve", act.approve, Approver)
 	post("runs/{key}/answer", act.answer, Operator, Approver)
+	post("runs/{key}/say", act.word, Operator)
 	post("tools/{tool}/override", s.rules.override, Operator)
 	post("dead/retry", act.again, Operator)
 	mux.HandleFunc("POST /api/v1/login", s.cfg.Auth.login)

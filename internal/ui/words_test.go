@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -134,4 +135,78 @@ func TestWhatAnAgentTellsPeopleIsShown(t *testing.T) {
 	answer <- map[string]any{"output": 1}
 	require.Eventually(t, func() bool { return get[sheet](w, "runs/acme.r").Status == "succeeded" }, patience, 10*time.Millisecond)
 	shown()
+}
+
+// An operator says something to an agent, once under each id, and its rounds say what they took; nobody else may say anything.
+func TestAnAgentIsSpokenTo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	asked, answer := w.planning()
+	_, err := w.client("acme").Submit(w.ctx(), []byte(`{"steps":[{"id":"a","agent":{"planner":{"tool":"planner"},"tools":["echo","fail"]}}]}`), client.SubmitOptions{Run: "r"})
+	require.NoError(t, err)
+	<-asked
+	type heard struct {
+		ID      string
+		Round   *int
+		Already bool
+	}
+	generation := get[struct{ Generation uint64 }](w, "runs/acme.r").Generation
+	word := func(id, text string) map[string]any {
+		return map[string]any{"step": "a", "id": id, "text": text, "generation": generation}
+	}
+	body := func(v any) string {
+		raw, err := json.Marshal(v)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	h := post[heard](w, "runs/acme.r/say", body(word("m1", "Hurry.")))
+	require.Equal(t, heard{ID: "m1"}, h)
+	require.True(t, post[heard](w, "runs/acme.r/say", body(word("m1", "Hurry."))).Already, "what is sent twice is said once")
+	refused(w, w.request(http.MethodPost, "/api/v1/runs/acme.r/say", []byte(body(word("m1", "Wait.")))), http.StatusConflict)
+	for _, without := range []string{"step", "id", "text"} {
+		bad := word("m2", "x")
+		bad[without] = ""
+		refused(w, w.request(http.MethodPost, "/api/v1/runs/acme.r/say", []byte(body(bad))), http.StatusBadRequest)
+	}
+	answer <- map[string]any{
+		"steps": []any{map[string]any{"id": "x", "tool": "echo", "arguments": map[string]any{}}, map[string]any{"id": "y", "tool": "fail", "arguments": map[string]any{"message": "no", "terminal": true}}},
+		"usage": map[string]any{"input_tokens": 120, "output_tokens": 7, "cost_usd": 0.25},
+	}
+	<-asked
+	again := post[heard](w, "runs/acme.r/say", body(word("m1", "Hurry.")))
+	require.Equal(t, 1, *again.Round)
+	stop := word("m2", "Stop.")
+	stop["interrupt"] = true
+	post[heard](w, "runs/acme.r/say", body(stop))
+	<-asked // the planner of round 2; that of round 1 may not know yet that its call was given up, and take an answer
+	require.Eventually(t, func() bool {
+		select {
+		case answer <- map[string]any{"output": 1}:
+		default:
+		}
+		return get[sheet](w, "runs/acme.r").Status == "succeeded"
+	}, patience, 10*time.Millisecond)
+	type round struct {
+		Round, Calls, Failed int
+		Planner              string
+		Usage                *struct {
+			Input  int     `json:"input_tokens"`
+			Output int     `json:"output_tokens"`
+			Cost   float64 `json:"cost_usd"`
+		}
+	}
+	d := get[struct {
+		Rounds []round
+		Whole  string
+		Said   []outcome.Said
+	}](w, "runs/acme.r/steps/a")
+	require.Len(t, d.Rounds, 3)
+	require.Equal(t, []int{2, 1}, []int{d.Rounds[0].Calls, d.Rounds[0].Failed})
+	require.Equal(t, 120, d.Rounds[0].Usage.Input)
+	require.Equal(t, 7, d.Rounds[0].Usage.Output)
+	require.InDelta(t, 0.25, d.Rounds[0].Usage.Cost, 1e-9)
+	require.Nil(t, d.Rounds[2].Usage)
+	require.Contains(t, d.Whole, "120 tokens in, 7 out, $0.25")
+	require.True(t, d.Said[1].Interrupt)
+	require.Equal(t, "local", d.Said[0].By)
 }

@@ -1,5 +1,5 @@
 // A planner without a model: what it answers in each round is written down, and in the last but one it waits for "hold" seconds. What it is
-// to be refused, "odd", comes once before the end.
+// to be refused, "odd", comes once before the end. Where the input has a script, JSON as text, it plays that instead.
 import { readFileSync } from "node:fs";
 
 const { round, input } = JSON.parse(readFileSync(0, "utf8"));
@@ -11,4 +11,5 @@ const answers = [
   { output: { written_to: "$ref:r0.customer.name" } },
 ];
 if (round === 2 && input.hold) await new Promise((done) => setTimeout(done, 1000 * input.hold));
-console.log(JSON.stringify(input.odd && round === 3 ? { steps: [step("odd", input.odd, {})] } : answers[Math.min(round, 3)]));
+if (input.script) console.log(JSON.stringify(JSON.parse(input.script)[round]));
+else console.log(JSON.stringify(input.odd && round === 3 ? { steps: [step("odd", input.odd, {})] } : answers[Math.min(round, 3)]));
