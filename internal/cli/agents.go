@@ -79,7 +79,7 @@ func (a *app) rounds(ctx context.Context, s *session, run string) reporter {
 		v := agents.NewView(run, agents.Step, time.Now())
 		return newLive(a.screen, a.errStyle, &roundView{View: v, ctx: ctx, s: s, run: run, spent: map[outcome.Handle]json.RawMessage{}})
 	}
-	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle}}
+	return &roundLines{lines: lines{w: a.stderr, st: a.errStyle, where: s.arguments(a)}}
 }
 
 // roundView draws the rounds of an agent's run, and reads the run's document for what no event tells.
@@ -173,7 +173,7 @@ func (a *app) sayList(heading string, all []agents.Line, run string) {
 		a.say("  %s", oneLine(line.Text))
 	}
 	if more := len(all) - agents.MostTold; more > 0 {
-		a.say("  and %d more: stepjet get %s --step %s", more, quote(run), quote(all[agents.MostTold].Agent))
+		a.say("  and %d more: stepjet get %s --step %s%s", more, quote(run), quote(all[agents.MostTold].Agent), asTyped(argumentsOf(a)))
 	}
 }
 

@@ -218,8 +218,8 @@ func showAmended(a *app, run string, c *client.Amendment, x *client.Amended) err
 		a.say("%s %s", a.errStyle.yellow("warning"), oneLine(amendWarning(w)))
 	}
 	if x.Waits {
-		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s waits for an approval: stepjet questions show %s %s\n", oneLine(run), oneLine(scope),
-			a.style.bold(fmt.Sprintf("revision %d", x.Revision)), oneLine(run), oneLine(scope))
+		_, err := fmt.Fprintf(a.stdout, "%s  %s  %s waits for an approval: stepjet questions show %s %s%s\n", oneLine(run), oneLine(scope),
+			a.style.bold(fmt.Sprintf("revision %d", x.Revision)), oneLine(run), oneLine(scope), asTyped(argumentsOf(a)))
 		return err
 	}
 	_, err := fmt.Fprintf(a.stdout, "%s  %s  %s, %s\n", oneLine(run), oneLine(scope), a.style.bold(fmt.Sprintf("revision %d", x.Revision)), text.Count(x.Steps, "step"))

@@ -256,8 +256,10 @@ func (s *session) arguments(a *app) string { return asTyped(argumentsOf(a)) }
 // argumentsOf are the arguments that lead to the same runs, as a program takes them.
 func argumentsOf(a *app) []string {
 	all := a.flags.connection.words()
-	if a.flags.tenant != "" && a.flags.tenant != subjects.DefaultTenant { // that of the environment too, as all others
-		all = append(all, "--tenant", a.flags.tenant)
+	switch tenant := a.flags.tenant; { // that of the environment too, as all others
+	case tenant == "", tenant == subjects.DefaultTenant && a.defaultTenant() == tenant:
+	default:
+		all = append(all, "--tenant", tenant)
 	}
 	return all
 }

@@ -155,7 +155,7 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 	if doc.Status == outcome.Running && len(doc.Steps) > 0 {
 		line("progress", "%s", progressLine(doc, st))
 	}
-	tellAgents(doc, line)
+	tellAgents(doc, asTyped(argumentsOf(a)), line)
 	if doc.Outcome != nil && doc.Status != outcome.Rejected {
 		line("returned", "%s; %s kept out of the context (~%d tokens)", size(doc.Stats.BytesReturned), size(doc.Stats.BytesKeptOut), doc.Stats.TokensKeptOut)
 	}
@@ -180,8 +180,8 @@ func (a *app) showRun(doc *outcome.Run, items bool) error {
 }
 
 // tellAgents tells of the agents of a run: of those of its plan what their rounds came to, and of all what people said to them and which
-// of their answers came to nothing.
-func tellAgents(doc *outcome.Run, line func(name, format string, args ...any)) {
+// of their answers came to nothing. where are the arguments that lead to the run.
+func tellAgents(doc *outcome.Run, where string, line func(name, format string, args ...any)) {
 	for _, of := range agents.Steps(doc) {
 		line("agent", "%s: %s", oneLine(of.ID), agents.Whole(of, agents.RoundsOf(of, agents.NoBlob), agents.NoBlob))
 		for _, why := range agents.Refusals(of) {
@@ -195,7 +195,7 @@ func tellAgents(doc *outcome.Run, line func(name, format string, args ...any)) {
 				line("", "%s: %s", x.what, oneLine(one))
 			}
 			if more := len(x.all) - agents.MostTold; more > 0 {
-				line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(of.ID))
+				line("", "and %d more: stepjet get %s --step %s%s", more, quote(doc.Run), quote(of.ID), where)
 			}
 		}
 		for _, said := range agents.Said(of) {
@@ -208,7 +208,7 @@ func tellAgents(doc *outcome.Run, line func(name, format string, args ...any)) {
 		name = ""
 	}
 	if more := len(others) - agents.MostTold; more > 0 {
-		line("", "and %d more: stepjet get %s --step %s", more, quote(doc.Run), quote(others[agents.MostTold].Agent))
+		line("", "and %d more: stepjet get %s --step %s%s", more, quote(doc.Run), quote(others[agents.MostTold].Agent), where)
 	}
 }
 

@@ -119,7 +119,7 @@ func (a *app) watch(ctx context.Context, run string, wait time.Duration) error {
 	defer s.close()
 	ctx, cancel := waitFor(ctx, wait)
 	defer cancel()
-	tell := &lines{w: a.stdout, st: a.style, plan: sync.OnceValue(func() *plan.Plan { return planNow(ctx, s, run) })}
+	tell := &lines{w: a.stdout, st: a.style, where: s.arguments(a), plan: sync.OnceValue(func() *plan.Plan { return planNow(ctx, s, run) })}
 	var out *outcome.Outcome
 	var failed error
 	err = s.client.Watch(ctx, run, func(e client.Event) {

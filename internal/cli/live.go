@@ -38,13 +38,14 @@ func (a *app) report(run string, p *plan.Plan, now func() *plan.Plan) reporter {
 	if p != nil && a.screen != nil && a.screen.Redraws() {
 		return newLive(a.screen, a.errStyle, planned{newProgress(run, p, time.Now()), now})
 	}
-	return &lines{w: a.stderr, st: a.errStyle, plan: func() *plan.Plan { return p }}
+	return &lines{w: a.stderr, st: a.errStyle, where: asTyped(argumentsOf(a)), plan: func() *plan.Plan { return p }}
 }
 
 // lines writes one line for each event.
 type lines struct {
 	w     io.Writer
 	st    style
+	where string         // arguments that lead to the run, for commands to type next
 	alike map[string]int // steps told of that stood alike: the same tool, status and reason
 
 	plan   func() *plan.Plan // of the run, nil where it isn't to be had; asked once a step was not taken
@@ -80,7 +81,7 @@ func (l *lines) event(e client.Event) {
 		if e.Waiting != "" {
 			line += "  " + clipLine(e.Waiting)
 		}
-		_, _ = fmt.Fprintf(l.w, "%s  (to answer: stepjet questions show %s %s)\n", line, oneLine(e.Run), oneLine(e.Step))
+		_, _ = fmt.Fprintf(l.w, "%s  (to answer: stepjet questions show %s %s%s)\n", line, oneLine(e.Run), oneLine(e.Step), l.where)
 	case subjects.EventAmend:
 		_, _ = fmt.Fprintln(l.w, l.amended(e))
 	case client.EventLeftAlone:

@@ -152,7 +152,7 @@ func (a asking) question(ctx context.Context, s *session, args []string) (*outco
 	case err != nil:
 		return nil, why(ctx, err)
 	case len(all) == 0:
-		return nil, fault.New(fault.NotFound, "run %q waits for no answer", args[0]).WithHint("stepjet get %s shows where it stands", args[0])
+		return nil, fault.New(fault.NotFound, "run %q waits for no answer", args[0]).WithHint("stepjet get %s%s shows where it stands", args[0], s.arguments(a.app))
 	case len(all) > 1:
 		var steps []string
 		for _, q := range all {
@@ -410,7 +410,7 @@ func (a asking) answer(
 		return err
 	case f.digest == "" && followsAnother(q):
 		return usage(fmt.Errorf("%s of %s was asked about before, and another question waits now: say by --digest which one is answered "+
-			"(stepjet questions show %s %s shows it, and the command)", oneLine(q.Step), oneLine(q.Run), oneLine(q.Run), oneLine(q.Step)))
+			"(stepjet questions show %s %s%s shows it, and the command)", oneLine(q.Step), oneLine(q.Run), oneLine(q.Run), oneLine(q.Step), s.arguments(a.app)))
 	case f.digest != "" && f.digest != q.Digest: // of something else that was asked under the same step, or nothing
 		q.Digest, q.Revision = f.digest, 0
 	}

@@ -93,7 +93,7 @@ func (a *app) judged(ctx context.Context, s *session, r *client.Run) *outcome.Ou
 		out, err = w.Judged(ctx)
 	}
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		a.say("%s the plan is stored and was not judged within %v; see: stepjet get %s", a.errStyle.yellow("warning:"), judgeWithin, quote(r.ID()))
+		a.say("%s the plan is stored and was not judged within %v; see: stepjet get %s%s", a.errStyle.yellow("warning:"), judgeWithin, quote(r.ID()), s.arguments(a))
 	}
 	return out
 }

@@ -6,6 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/internal/agents"
+	"github.com/stepjet/stepjet/outcome"
+	"github.com/stepjet/stepjet/subjects"
 )
 
 // TestATenantIsDeclaredAndRemoved from its bucket to the permissions that are printed, and says what it would take
@@ -58,5 +63,34 @@ func TestACommandToTypeNextHasItsTenant(t *testing.T) {
 		a := &app{env: Env{Getenv: func(string) string { return tenant }}}
 		a.flags.tenant = a.defaultTenant()
 		require.Equal(t, want, argumentsOf(a))
+	}
+	a := &app{env: Env{Getenv: func(string) string { return "acme" }}}
+	a.flags.tenant = "default"
+	require.Equal(t, []string{"--tenant", "default"}, argumentsOf(a), "the environment has another one")
+	for _, show := range []func(doc *outcome.Run) string{
+		func(doc *outcome.Run) string {
+			a, out, _ := paper("text")
+			a.flags.tenant = "acme"
+			require.NoError(t, a.showRun(doc, false))
+			return out.String()
+		},
+		func(doc *outcome.Run) string {
+			a, _, errs := paper("text")
+			a.flags.tenant = "acme"
+			a.tellRounds(doc, agents.NoBlob)
+			return errs.String()
+		},
+		func(*outcome.Run) string {
+			a, out, _ := paper("text")
+			a.flags.tenant = "acme"
+			(&lines{w: out, where: asTyped(argumentsOf(a))}).event(client.Event{Kind: subjects.EventQuestion, Run: "helped", Step: "pay"})
+			return out.String()
+		},
+	} {
+		doc := helped()
+		for range 9 {
+			doc.Steps[0].Steps[1].Said = append(doc.Steps[0].Steps[1].Said, outcome.Said{ID: "m"})
+		}
+		require.Regexp(t, `stepjet [a-z ]*helped .* --tenant acme`, show(doc))
 	}
 }
