@@ -80,8 +80,11 @@ type skipped struct {
 
 // recent reports whether a generation was skipped that may be within its grace still.
 func (s *skipped) recent(generation uint64, now time.Time) bool {
-	return generation < s.below && now.Before(s.until)
+	return generation < s.below && s.stays(now)
 }
+
+// stays reports whether something was skipped that may be within its grace still.
+func (s *skipped) stays(now time.Time) bool { return s.below > 0 && now.Before(s.until) }
 
 // due reports whether something was skipped that may go now, and of which nobody has asked yet that it does.
 func (s *skipped) due(now time.Time) bool { return s.below > 0 && !s.purged && !now.Before(s.until) }

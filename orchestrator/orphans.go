@@ -40,6 +40,10 @@ func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
 	case rp.recent(rec):
 		// Its plan was not read, and stands perhaps. Until its grace has passed it stays, so that its id is not free while it
 		// may count as new; then it is looked for.
+	case r == nil && rp.cursors.skipped[rec.Run.Partition()].stays(rp.clock.Now()):
+		// It has no plan. But an older one of its id may stand that was skipped, which goes with what goes of a later generation.
+		// So it is looked at once more when that has passed its grace.
+		rp.later(rp.cursors.skipped[rec.Run.Partition()].until.Sub(rp.clock.Now()), func() { rp.withoutPlan(rec, rp.runs.byID[rec.Run], e) })
 	default:
 		rp.orphan(rec.Run, rec.Generation)
 	}

@@ -27,6 +27,7 @@ type reaping struct {
 	lies      []kv.Entry // what a partition holds that is read once more
 	told      []kv.Mark
 	time      time.Time
+	timers    []func()
 }
 
 // clockAt is a clock that is set.
@@ -36,6 +37,8 @@ type clockAt struct {
 }
 
 func (c clockAt) Now() time.Time { return c.time }
+
+func (c clockAt) AfterFunc(_ time.Duration, do func()) { c.timers = append(c.timers, do) }
 
 func newReaping() *reaping {
 	r := &reaping{}
@@ -207,16 +210,19 @@ func TestWhatWasSkippedStaysForAGrace(t *testing.T) {
 		r.withoutPlan(rec, nil, e)
 	}
 	r.time = noon
-	record(skipped, 7, 60) // late, of what was skipped
-	record(skipped, 55, 61)
+	record(skipped, 7, 60)  // late, of what was skipped
+	record(skipped, 55, 61) // of no plan: what goes with its generation takes that of what was skipped along
 	record(other, 8, 62)
-	require.Equal(t, []string{`other/8 in "first"`, `skipped/55 in "first"`}, r.at(noon))
+	require.Equal(t, []string{`other/8 in "first"`}, r.at(noon))
 	require.Equal(t, []kv.Mark{
 		{Life: "first", Partitions: ^uint64(0) &^ (1 << p), Below: 101, Over: 101}, {Life: "first", Partitions: 1 << p, Over: 101},
 	}, byPartitions(r.told))
 	require.Empty(t, r.at(noon.Add(time.Minute-1)))
 	require.Equal(t, []string{`below 101 in "first"`}, append(r.at(noon.Add(time.Minute)), r.at(noon.Add(time.Minute+time.Second))...), "once, in one of two turns")
 	require.Equal(t, []kv.Mark{{Life: "first", Partitions: ^uint64(0), Below: 101, Over: 101}}, r.told)
+	require.Len(t, r.timers, 1)
+	r.timers[0]()
+	require.Equal(t, []string{`skipped/55 in "first"`}, append(r.at(noon.Add(time.Minute+time.Second)), r.at(noon.Add(time.Minute+time.Second))...))
 	for seq, subject := range map[uint64]string{
 		5: subjects.PlanRecord(skipped, 1), 6: subjects.StopRecord(skipped, 5, 1), 60: subjects.StopRecord(skipped, 7, 1), 70: subjects.StopRecord(skipped, 55, 1),
 	} {

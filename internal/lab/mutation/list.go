@@ -239,6 +239,10 @@ var mutants = append([]mutant{
 		"orchestrator/reaper.go", "going[p] = min(going[p], g.Number)", "_ = g", "./orchestrator", "CountsAsOver|SimulatedWorlds$",
 	},
 	{
+		"skipped-later", "a forged record of a later generation has a run that was skipped purged within its grace",
+		"orchestrator/orphans.go", "	case r == nil && rp.cursors.skipped", "	case false && rp.cursors.skipped", "./orchestrator", "SkippedStays",
+	},
+	{
 		"skipped-orphan", "a late record of a run that was skipped has the run purged within its grace",
 		"orchestrator/orphans.go", "	case rp.recent(rec):", "	case false:", "./orchestrator", "SkippedStays|SimulatedWorlds$",
 	},
