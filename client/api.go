@@ -13,6 +13,7 @@ import (
 	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/backoff"
 	"github.com/stepjet/stepjet/kv"
+	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
@@ -135,33 +136,51 @@ func serverOf(nc *nats.Conn) string {
 	return strings.Join(all, ", ")
 }
 
+// Stopped is the stop that stands for a run.
+type Stopped struct {
+	// Status is what it ends the run with: outcome.Cancelled, or outcome.Expired where its deadline was first.
+	Status outcome.RunStatus
+	// By names who cancelled it, as they named themselves.
+	By string
+	// Already says that it stood before this request. It is false for the one that counts.
+	Already bool
+}
+
 // Cancel asks the owner of a run to stop it: nothing new starts and what runs is told to end. by names who wants it,
-// for the record. It returns once the stop is decided; wait for the outcome to see what had succeeded before. Errors:
-// NotFound, AlreadyFinished, InvalidID, NotReady where no orchestrator answers.
-func (c *Client) Cancel(ctx context.Context, run, by string) error {
+// for the record. It returns once the stop stands; wait for the outcome to see what had succeeded before. Of several that
+// cancel a run one counts, and all others are told that it stood Already, and whose that was. Errors:
+// NotFound, AlreadyFinished for a run that was over before, InvalidID, NotReady where no orchestrator answers.
+func (c *Client) Cancel(ctx context.Context, run, by string) (*Stopped, error) {
 	name, err := c.name(run)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return cancelRun(ctx, c, name, run, 0, by)
 }
 
 // Cancel is Client.Cancel of this run, and of no other that was submitted under its id since: that this one is over is
 // AlreadyFinished. Of a run that was attached to by its id alone, which is not known.
-func (r *Run) Cancel(ctx context.Context, by string) error {
+func (r *Run) Cancel(ctx context.Context, by string) (*Stopped, error) {
 	return cancelRun(ctx, r.c, r.p.run, r.id, r.Generation(), by)
 }
 
-func cancelRun(ctx context.Context, c *Client, name subjects.Run, run string, generation uint64, by string) error {
-	_, err := c.ofOwner(ctx, name, generation, subjects.VerbCancel, wire.Cancel{By: by}.Body(), ownerWithin)
+func cancelRun(ctx context.Context, c *Client, name subjects.Run, run string, generation uint64, by string) (*Stopped, error) {
+	answer, err := c.ofOwner(ctx, name, generation, subjects.VerbCancel, wire.Cancel{By: by}.Body(), ownerWithin)
+	if err == nil {
+		var reply wire.Cancelled
+		if err := json.Unmarshal(answer, &reply); err != nil {
+			return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
+		}
+		return &Stopped{Status: reply.Status, By: reply.By, Already: reply.Already}, nil
+	}
 	if fault.CodeOf(err) != fault.NotFound {
-		return err
+		return nil, err
 	}
 	// The owner forgets a run once it is over; the history doesn't.
 	if head, herr := c.store.Archive.HistoryHead(ctx, name); herr == nil {
-		return fault.New(fault.AlreadyFinished, "run %q had ended before: %s", run, head.Status)
+		return nil, fault.New(fault.AlreadyFinished, "run %q had ended before: %s", run, head.Status)
 	}
-	return notFound(name)
+	return nil, notFound(name)
 }
 
 // Amend changes the plan of a run that goes on. It returns once the amendment is in force, or, where the plan was submitted

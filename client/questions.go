@@ -25,6 +25,14 @@ type Answer struct {
 	By string
 }
 
+// Answered is the answer that stands for a question.
+type Answered struct {
+	outcome.Answered
+	// Already says that it stood before this request, somebody's who said the same or an earlier one of this caller. It is
+	// false for the one that counts.
+	Already bool
+}
+
 // Questions lists what runs of the tenant wait for people to say, or one run where its id is not empty, in the order in
 // which it was asked; large arguments lie in blobs. Errors: InvalidID, and those of reading.
 func (c *Client) Questions(ctx context.Context, run string) ([]*outcome.Question, error) {
@@ -72,18 +80,18 @@ func (c *Client) Question(ctx context.Context, run, step string) (*outcome.Quest
 
 // Approve lets what a question shows begin. The question says which: an answer to one that is not asked any more, or
 // shows something else now, counts for nothing. It returns once the answer stands; asking twice is asking once, also
-// once the run is over. A question without a digest is none that is open: to it nothing is answered, and what stands of
+// once the run is over: of several that say the same one counts, and all others are told that it stood Already. A question without a digest is none that is open: to it nothing is answered, and what stands of
 // the last that was asked under its step is returned where it says the same. Errors: Conflict where something else
 // stands or is asked, Overtaken for an amendment that can't be made any more, InvalidArguments, InvalidValue, TooLarge,
 // Permission, AlreadyFinished, NotFound, NotReady where no orchestrator answers.
-func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
+func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }
 
 // Reject fails the step that asks, or cancels the run whose plan does; of an amendment, the plan goes on as it was; of a
 // round of an agent, its planner is told the reason, and answers again.
 // Errors as those of Approve.
-func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*outcome.Answered, error) {
+func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Reject, Reason: a.Reason, By: a.By})
 }
 
@@ -93,7 +101,7 @@ func (c *Client) Reject(ctx context.Context, q *outcome.Question, a Answer) (*ou
 // stands, and By says whose that was. Errors as those of Approve.
 func (c *Client) Answer(
 	ctx context.Context, q *outcome.Question, value json.RawMessage, a Answer,
-) (*outcome.Answered, error) {
+) (*Answered, error) {
 	if !json.Valid(value) {
 		return nil, fault.New(fault.InvalidValue, "the answer is no JSON: %s", text.Clip(string(value), 80)).
 			WithHint(`a text is written in quotes: "yes"`)
@@ -101,7 +109,7 @@ func (c *Client) Answer(
 	return c.answer(ctx, q, wire.Answer{Value: value, Reason: a.Reason, By: a.By})
 }
 
-func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer) (*outcome.Answered, error) {
+func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer) (*Answered, error) {
 	name, err := c.name(q.Run)
 	if err != nil {
 		return nil, err
@@ -113,7 +121,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		}
 		told := toolAnswered(doc, q)
 		if told == nil || doc.Status != outcome.Running || q.Revision > 0 {
-			return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+			return stoodBefore(ctx, c, doc, q, a)
 		}
 		a.Digest = told.Digest // the owner knows the value that its tool was told, which the document does not
 	}
@@ -131,7 +139,7 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 		if bad != nil || doc == nil || q.Generation > 0 && doc.Generation != q.Generation {
 			return nil, err
 		}
-		return stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+		return stoodBefore(ctx, c, doc, q, a)
 	}
 	if err != nil {
 		return nil, err
@@ -140,7 +148,16 @@ func (c *Client) answer(ctx context.Context, q *outcome.Question, a wire.Answer)
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, fault.Wrap(fault.Internal, err, "reading an orchestrator's answer")
 	}
-	return &reply.Answered, nil
+	return &Answered{reply.Answered, reply.Already}, nil
+}
+
+// stoodBefore is stood for a caller: what a document tells of was there before anybody was asked.
+func stoodBefore(ctx context.Context, c *Client, doc *outcome.Run, q *outcome.Question, a wire.Answer) (*Answered, error) {
+	x, err := stood(doc, q, a, func(h *outcome.Handle) ([]byte, error) { return c.Blob(ctx, h) })
+	if err != nil {
+		return nil, err
+	}
+	return &Answered{*x, true}, nil
 }
 
 // stood returns the answer that a document tells of, where it says the same as another. Errors: Conflict where it says

@@ -71,7 +71,7 @@ func TestRealRun(t *testing.T) {
 	require.Equal(t, string(out.JSON()), string(same.JSON()))
 	_, err = cl.Submit(ctx, []byte(planA), client.SubmitOptions{Run: "r"})
 	require.Equal(t, fault.Conflict, fault.CodeOf(err))
-	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cl.Cancel(ctx, "r", "test")))
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cancelled(cl.Cancel(ctx, "r", "test"))))
 }
 
 func jsonOf(t *testing.T, v any) string {
@@ -96,7 +96,7 @@ func TestRealCancelAndGetOfAnActiveRun(t *testing.T) {
 	require.Len(t, runs, 1)
 	require.Equal(t, outcome.Running, runs[0].Status)
 
-	require.NoError(t, cl.Cancel(ctx, "long", "test"))
+	require.NoError(t, cancelled(cl.Cancel(ctx, "long", "test")))
 	out, err := r.Wait(ctx)
 	require.NoError(t, err)
 	require.Equal(t, outcome.Cancelled, out.Status)
@@ -104,7 +104,7 @@ func TestRealCancelAndGetOfAnActiveRun(t *testing.T) {
 	doc, err := cl.Get(ctx, "long")
 	require.NoError(t, err)
 	require.Equal(t, "test", doc.StoppedBy)
-	require.Equal(t, fault.NotFound, fault.CodeOf(cl.Cancel(ctx, "nobody", "test")))
+	require.Equal(t, fault.NotFound, fault.CodeOf(cancelled(cl.Cancel(ctx, "nobody", "test"))))
 }
 
 func TestRealRejection(t *testing.T) {

@@ -146,7 +146,7 @@ func TestTheOwnerOfARunSubmittedAMomentAgoIsAskedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, outcome.Running, got.Status)
 	w.owner("r", subjects.VerbCancel, answers(&nats.Msg{Data: []byte(`{}`)}))
-	require.NoError(t, w.client.Cancel(w.ctx(), "r", "me"))
+	require.NoError(t, cancelled(w.client.Cancel(w.ctx(), "r", "me")))
 }
 
 // Who waits for a run that its owner leaves alone, since that is older, is told once, and goes on when a newer one owns it; what
@@ -238,18 +238,44 @@ func TestCancel(t *testing.T) {
 		by <- string(m.Data)
 		return &nats.Msg{Data: []byte(`{"run":"r","status":"cancelled"}`)}
 	})
-	require.NoError(t, w.client.Cancel(w.ctx(), "r", `Ada "the boss"`))
+	require.NoError(t, cancelled(w.client.Cancel(w.ctx(), "r", `Ada "the boss"`)))
 	require.JSONEq(t, `{"by":"Ada \"the boss\""}`, <-by)
+	for run, want := range map[string]client.Stopped{
+		"counts":  {Status: outcome.Cancelled, By: "ann"},
+		"stood":   {Status: outcome.Cancelled, By: "bob", Already: true},
+		"expired": {Status: outcome.Expired, By: "deadline", Already: true},
+	} {
+		reply := wire.Cancelled{Run: run, Status: want.Status, By: want.By, Already: want.Already}
+		w.owner(run, subjects.VerbCancel, func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: reply.Body()} })
+		stopped, err := w.client.Cancel(w.ctx(), run, "ann")
+		require.NoError(t, err)
+		require.Equal(t, want, *stopped)
+	}
 
 	w.owner("done", subjects.VerbCancel, func(*nats.Msg) *nats.Msg { return refusal(fault.NotFound, "no active run") })
-	require.Equal(t, fault.NotFound, fault.CodeOf(w.client.Cancel(w.ctx(), "done", "")))
+	require.Equal(t, fault.NotFound, fault.CodeOf(cancelled(w.client.Cancel(w.ctx(), "done", ""))))
 	w.finish("done", planA, resultA)
-	err := w.client.Cancel(w.ctx(), "done", "")
+	_, err := w.client.Cancel(w.ctx(), "done", "")
 	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err), "%v", err)
 	require.ErrorContains(t, err, "succeeded")
 
 	w.owner("late", subjects.VerbCancel, func(*nats.Msg) *nats.Msg { return refusal(fault.AlreadyFinished, "over") })
-	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(w.client.Cancel(w.ctx(), "late", "")))
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cancelled(w.client.Cancel(w.ctx(), "late", ""))))
+}
+
+// Who answers a question is told whether theirs counted, as the owner says.
+func TestAnAnswerSaysWhetherItStoodBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n, already := range []bool{false, true} {
+		run := fmt.Sprint("asks", n)
+		reply := wire.AnswerReply{Run: run, Step: "s", Answered: outcome.Answered{Decision: outcome.DecisionApproved, By: "ann"}, Already: already}
+		w.owner(run, subjects.VerbApprove, func(*nats.Msg) *nats.Msg { return &nats.Msg{Data: reply.Body()} })
+		stands, err := w.client.Approve(w.ctx(), &outcome.Question{Run: run, Step: "s", Digest: "d", Kind: outcome.Approval}, client.Answer{By: "ann"})
+		require.NoError(t, err)
+		require.Equal(t, "ann", stands.By)
+		require.Equal(t, already, stands.Already)
+	}
 }
 
 func TestListIsNewestFirst(t *testing.T) {

@@ -139,7 +139,7 @@ func (s *streaming) cancel(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	if s.run != nil {
-		_ = s.run.Cancel(ctx, "client.Stream") // what became of it is looked at
+		_, _ = s.run.Cancel(ctx, "client.Stream") // what became of it is looked at
 		if out, err := s.run.Wait(ctx); err == nil {
 			s.came.Status = out.Status
 			if s.look(ctx) {

@@ -225,7 +225,7 @@ func TestRunsThatEndMeanwhile(t *testing.T) {
 	a := stream(ctx, t, c, client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "ended"}})
 	a.write(`{"steps":[` + keep("a", ""))
 	a.sees("a")
-	require.NoError(t, c.Cancel(ctx, "ended", "somebody"))
+	require.NoError(t, cancelled(c.Cancel(ctx, "ended", "somebody")))
 	require.Eventually(t, func() bool {
 		doc, err := c.Get(ctx, "ended")
 		return err == nil && doc.Status == outcome.Cancelled
@@ -311,7 +311,7 @@ func TestAPlanThatIsNotOpenIsNotKeptOpen(t *testing.T) {
 	_, err = c.Amend(ctx, "closed", client.Amendment{KeepOpen: true})
 	require.Equal(t, fault.InvalidValue, fault.CodeOf(err))
 	require.Contains(t, err.Error(), "is not open")
-	require.NoError(t, c.Cancel(ctx, "closed", "somebody"))
+	require.NoError(t, cancelled(c.Cancel(ctx, "closed", "somebody")))
 }
 
 // TestOtherAmendments of a plan that is being written do no harm.
@@ -451,7 +451,7 @@ func TestStreamOfASubmittedRun(t *testing.T) {
 	joined, err := a.end()
 	require.NoError(t, err)
 	require.True(t, joined.Attached())
-	require.NoError(t, c.Cancel(ctx, "held", "test"))
+	require.NoError(t, cancelled(c.Cancel(ctx, "held", "test")))
 
 	o := client.StreamOptions{SubmitOptions: client.SubmitOptions{Run: "theirs"}}
 	first := stream(ctx, t, c, o)

@@ -402,6 +402,9 @@ func (r *Run) openDeps(i int) string {
 	return s
 }
 
+// StopOf returns the stop that ends a run early; nil for none, and for one that came behind its last record.
+func StopOf(r *Run) *Stop { return r.stop }
+
 // StoppedBy says who stopped the run early, or "".
 func (r *Run) StoppedBy() string {
 	if r.stop == nil {

@@ -70,7 +70,7 @@ func TestATenantsOverrideIsItsOwn(t *testing.T) {
 	doc, err := other.Get(ctx(t), theirs.ID())
 	require.NoError(t, err)
 	require.Equal(t, outcome.Running, doc.Status)
-	require.NoError(t, other.Cancel(ctx(t), theirs.ID(), "me"))
+	require.NoError(t, cancelled(other.Cancel(ctx(t), theirs.ID(), "me")))
 
 	_, err = s.store.Requests.RequestTenantOverride(ctx(t), "default", "narrow", []byte(`{"x-orchestration":{"max_concurrency":1}}`))
 	require.Equal(t, fault.InvalidTool, fault.CodeOf(err))
@@ -81,7 +81,7 @@ func TestATenantsOverrideIsItsOwn(t *testing.T) {
 		doc, err := s.client.Get(ctx(t), waits.ID())
 		return err == nil && doc.Status == outcome.Failed
 	}, 1500*time.Millisecond, 100*time.Millisecond)
-	require.NoError(t, s.client.Cancel(ctx(t), waits.ID(), "me"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), waits.ID(), "me")))
 }
 
 // A removed tool is unknown to new plans. Its steps of runs under way wait, and are executed once it is registered

@@ -160,7 +160,7 @@ func TestNotAmendable(t *testing.T) {
 		require.NoError(t, err)
 		_, err = s.client.Amend(ctx(t), id, client.Amendment{Add: raws(`{"id":"b","tool":"echo"}`)})
 		require.Equal(t, fault.NotAmendable, fault.CodeOf(err), "%s: %v", id, err)
-		require.NoError(t, s.client.Cancel(ctx(t), id, "test"))
+		require.NoError(t, cancelled(s.client.Cancel(ctx(t), id, "test")))
 	}
 }
 
@@ -332,7 +332,7 @@ func TestAmendmentsTakeWhatWasTakenOver(t *testing.T) {
 	s.deploy("v1", takes, `{"type":"object","properties":{"r":{"type":"integer"}},"required":["r"],"additionalProperties":false}`, rd)
 	run := s.submit(`{"open":true,"steps":[{"id":"s","tool":"rd","arguments":{"a":1}},{"id":"wait","tool":"gate","depends_on":["s"]}]}`, "first")
 	<-s.tools.begun
-	require.NoError(t, s.client.Cancel(ctx(t), "first", ""))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "first", "")))
 	s.wait(run)
 	s.deploy("v2", takes, `{"type":"object","properties":{"q":{"type":"string"}},"required":["q"],"additionalProperties":false}`, rd)
 	require.Eventually(t, func() bool { // until orchestrators know of it

@@ -312,22 +312,45 @@ func (s *api) underWay(l *loop, m *nats.Msg, id subjects.Run, hint string) *run 
 	return nil
 }
 
+// cancel asks for the stop of a run, and answers once some stop of it was read: only the ledger's order says which it is, and
+// whether it came before the run was over.
 func (s *api) cancel(l *loop, m *nats.Msg, id subjects.Run) {
 	r := s.underWay(l, m, id, "")
 	if r == nil {
 		return
 	}
-	stop := &machine.Stop{Reason: outcome.Cancelled, By: text.Clip(wire.ParseCancel(m.Data).By, 128)}
-	l.decider.stop(r, stop, func(d kv.Decision, err error) {
-		switch {
-		case err != nil:
-			s.refuse(m, err)
-		case d == kv.Gone:
-			s.refuse(m, finishedAlready(id))
-		default:
-			s.reply(m, wire.Cancelled{Run: id.Plain(), Status: outcome.Cancelled}.Body())
+	send := func(stands *machine.Stop) func(already bool) {
+		return func(already bool) {
+			s.reply(m, wire.Cancelled{Run: id.Plain(), Status: stands.Reason, By: stands.By, Already: already}.Body())
+		}
+	}
+	if stands := stopOf(r); stands != nil {
+		send(stands)(true)
+		return
+	}
+	x := &standing{refuse: func(err error) { s.refuse(m, err) }}
+	r.asks().cancels = append(r.asks().cancels, func() {
+		if stands := stopOf(r); stands != nil {
+			x.stands(send(stands))
+		} else { // its last record was first
+			x.stands(func(bool) { s.refuse(m, finishedAlready(id)) })
 		}
 	})
+	stop := wire.Stop{Reason: outcome.Cancelled, By: text.Clip(wire.ParseCancel(m.Data).By, 128), Nonce: l.clock.Unique()}
+	l.decider.stop(r, stop, func(d kv.Decision, err error) {
+		if err == nil && d == kv.Gone {
+			err = finishedAlready(id)
+		}
+		l.post(func() { x.recorded(d, err) })
+	})
+}
+
+// stopOf returns the stop that stands for a run, as far as its records were read.
+func stopOf(r *run) *machine.Stop {
+	if r.machine == nil {
+		return nil
+	}
+	return machine.StopOf(r.machine)
 }
 
 // amend takes a request for an amendment. Whether who asks may approve of it the subject says, since that is what the server

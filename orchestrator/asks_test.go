@@ -168,7 +168,7 @@ func TestWhatComesOfAToolThatAsks(t *testing.T) {
 
 	r = s.submit(`{"steps":[{"id":"a","tool":"seat"}]}`, "stopped")
 	s.asked("stopped", "a")
-	require.NoError(t, s.client.Cancel(ctx(t), "stopped", "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "stopped", "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(r).Status)
 	s.noQuestions()
 }

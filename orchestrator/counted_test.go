@@ -8,14 +8,16 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/subjects"
 	"github.com/stepjet/stepjet/wire"
 )
 
-// counted sends the same request by several clients at once, and returns how many were told that it stood before theirs.
-func (s *system) counted(run, verb, body string) (already int) {
+// atOnce sends the same request by several clients at once, and returns what they are told.
+func (s *system) atOnce(run, verb, body string) (told []*nats.Msg) {
 	s.t.Helper()
 	const clients = 8
 	answers, together := make(chan *nats.Msg, clients), make(chan struct{})
@@ -32,7 +34,15 @@ func (s *system) counted(run, verb, body string) (already int) {
 	}
 	close(together)
 	for range clients {
-		m := <-answers
+		told = append(told, <-answers)
+	}
+	return told
+}
+
+// counted sends the same request by several clients at once, and returns how many were told that it stood before theirs.
+func (s *system) counted(run, verb, body string) (already int) {
+	s.t.Helper()
+	for _, m := range s.atOnce(run, verb, body) {
 		require.NoError(s.t, wire.ParseRefusal(m.Header, m.Data), "%s", verb)
 		var told struct{ Already bool }
 		require.NoError(s.t, json.Unmarshal(m.Data, &told), "%s: %s", verb, m.Data)
@@ -70,7 +80,57 @@ func TestOfSeveralSameRequestsOneCounts(t *testing.T) {
 		for verb, body := range map[string]string{subjects.VerbSay: `{"agent":"a","id":"word","content":"With my dog."}`, subjects.VerbAmend: `{"revision":0,"add":[{"id":"more","tool":"echo","arguments":{"n":2}}]}`} {
 			require.Equal(t, 8, s.counted(id, verb, body), "%s, later", verb)
 		}
-		require.NoError(t, s.client.Cancel(ctx(t), id, "test"))
+		counts := 0
+		for _, m := range s.atOnce(id, subjects.VerbCancel, `{"by":"ann"}`) {
+			if err := wire.ParseRefusal(m.Header, m.Data); err != nil { // it was over so soon
+				require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err))
+				continue
+			}
+			var told wire.Cancelled
+			require.NoError(t, json.Unmarshal(m.Data, &told), "%s", m.Data)
+			require.Equal(t, wire.Cancelled{Run: id, Status: outcome.Cancelled, By: "ann", Already: told.Already}, told)
+			if !told.Already {
+				counts++
+			}
+		}
+		require.Equal(t, 1, counts, "of cancels")
 		require.Equal(t, outcome.Cancelled, s.wait(r).Status)
 	}
+}
+
+// TestGoCallersAreToldWhatStoodBefore: of a run that goes on, and of one that is over. That theirs counted they are told too,
+// unless nobody answered for so long that they asked again.
+func TestGoCallersAreToldWhatStoodBefore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	r := s.submit(`{"steps":[{"id":"q","tool":"ask","arguments":{"question":"Well?"}},{"id":"p","tool":"echo","approval":true},{"id":"n","tool":"echo","approval":true,"arguments":{"n":1}},{"id":"last","tool":"ask","arguments":{"question":"Last?"}}]}`, "told")
+	q, p, n := s.asked("told", "q"), s.asked("told", "p"), s.asked("told", "n")
+	all := func() (already int) {
+		t.Helper()
+		for decision, ask := range map[string]func(client.Answer) (*client.Answered, error){
+			outcome.DecisionAnswered: func(a client.Answer) (*client.Answered, error) {
+				return s.client.Answer(ctx(t), q, json.RawMessage(`"yes"`), a)
+			},
+			outcome.DecisionApproved: func(a client.Answer) (*client.Answered, error) { return s.client.Approve(ctx(t), p, a) },
+			outcome.DecisionRejected: func(a client.Answer) (*client.Answered, error) { return s.client.Reject(ctx(t), n, a) },
+		} {
+			stands, err := ask(client.Answer{By: "ann"})
+			require.NoError(t, err, decision)
+			require.Equal(t, decision, stands.Decision)
+			require.Equal(t, "ann", stands.By)
+			if stands.Already {
+				already++
+			}
+		}
+		return already
+	}
+	all()
+	require.Equal(t, 3, all())
+	stopped, err := r.Cancel(ctx(t), "bob")
+	require.NoError(t, err)
+	require.Equal(t, &client.Stopped{Status: outcome.Cancelled, By: "bob", Already: stopped.Already}, stopped)
+	require.Equal(t, outcome.Cancelled, s.wait(r).Status)
+	require.Equal(t, 3, all())
+	_, err = s.client.Cancel(ctx(t), "told", "ann")
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(err))
 }

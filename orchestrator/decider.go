@@ -137,10 +137,10 @@ func (dc *decider) withdraw(ctx context.Context, list []withdrawn, wholeRun bool
 }
 
 // stop creates the one stop record of a run; the ledger's order decides who was first.
-func (dc *decider) stop(r *run, s *machine.Stop, done func(kv.Decision, error)) {
+func (dc *decider) stop(r *run, s wire.Stop, done func(kv.Decision, error)) {
 	subject := subjects.StopRecord(r.id, r.generation, dc.store.Shards())
 	fence := &kv.Fence{Subject: subjects.PlanRecord(r.id, dc.store.Shards()), Seq: r.generation}
-	h, body := wire.Stop(*s).Message()
+	h, body := s.Message()
 	dc.store.CreateAsync(dc.ctx, subject, h, body, fence, func(d kv.Decision, _ uint64, err error) {
 		if err != nil && dc.ctx.Err() == nil {
 			dc.log.Error("a run could not be stopped", "tenant", r.id.Tenant, "run", r.id.Plain(), "error", err)

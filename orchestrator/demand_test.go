@@ -81,7 +81,7 @@ func TestDemandIsTrueWhereLagLies(t *testing.T) {
 		d, _ := s.demand("wide")
 		return d.OldestMS > 0 && d.OldestMS >= before.Milliseconds()-1000 // between what this process and the server take for the time
 	}, patience, 50*time.Millisecond)
-	require.NoError(t, s.client.Cancel(ctx(t), "r", "test"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "r", "test")))
 	s.wanted("wide", 0)
 }
 

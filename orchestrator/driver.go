@@ -184,7 +184,7 @@ func (dr *driver) perform(r *run) {
 		dr.decider.closeScope(r, c)
 	}
 	if eff.Stop != nil {
-		dr.decider.stop(r, eff.Stop, func(kv.Decision, error) {})
+		dr.decider.stop(r, wire.Stop{Reason: eff.Stop.Reason, By: eff.Stop.By}, func(kv.Decision, error) {})
 	}
 	dr.timers.set(r, r.machine.NextDeadline())
 }
@@ -207,8 +207,8 @@ func (dr *driver) apply(r *run, e entry, now time.Time) bool {
 	rec := machine.Record{Seq: e.Seq, Time: e.Time}
 	switch e.rec.Kind {
 	case subjects.StopKind:
-		stop := machine.Stop(wire.ParseStop(e.Data))
-		rec.Stop = &stop
+		stop := wire.ParseStop(e.Data)
+		rec.Stop = &machine.Stop{Reason: stop.Reason, By: stop.By}
 	case subjects.StepKind:
 		c, token, ok := r.call(e.rec.Attempt)
 		if !ok {
@@ -287,6 +287,9 @@ func (dr *driver) heard(r *run, rec *machine.Record, now time.Time) {
 	}
 	if rec.Answer != nil && rec.Answer.Step != machine.NotYet {
 		dr.questions.answered(r, rec.Answer)
+	}
+	if rec.Stop != nil {
+		r.people.stopped()
 	}
 	if rec.Say != nil {
 		r.agents.heardOut(wordOf{rec.Say.Agent, rec.Say.ID})

@@ -157,7 +157,7 @@ func TestARunThatIsLeftAloneCanNotBeCancelled(t *testing.T) {
 	_, err := s.nc.RequestMsg(m, patience)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // once the owner has read the plan
-		err = s.client.Cancel(ctx(t), "later", "ann")
+		_, err = s.client.Cancel(ctx(t), "later", "ann")
 		return fault.CodeOf(err) != fault.NotFound
 	}, patience, 10*time.Millisecond)
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)

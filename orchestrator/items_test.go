@@ -182,7 +182,7 @@ func TestACancelledForEach(t *testing.T) {
 	for range 3 {
 		<-s.tools.begun
 	}
-	require.NoError(t, s.client.Cancel(ctx(t), "stop", "test"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "stop", "test")))
 	o := s.wait(r)
 	require.Equal(t, outcome.Cancelled, o.Status)
 	doc := s.history("default", "stop")
@@ -341,7 +341,7 @@ func TestWhyAStepWaits(t *testing.T) {
 	_, status := waiting("n=0")
 	require.Equal(t, outcome.StepRunning, status)
 	close(gate)
-	require.NoError(t, s.client.Cancel(ctx(t), "why", "test"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "why", "test")))
 	s.wait(r)
 }
 
@@ -403,6 +403,6 @@ func TestAHugeRunLetsASmallOneThrough(t *testing.T) {
 	between := done.Load() - before - 3
 	require.Less(t, between, int64(1000), "%d steps of the huge run were executed meanwhile", between)
 	t.Logf("%d steps of the huge run were executed while the small one ran", between)
-	require.NoError(t, s.client.Cancel(ctx(t), "huge", "test"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "huge", "test")))
 	s.wait(huge)
 }

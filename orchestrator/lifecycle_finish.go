@@ -24,6 +24,7 @@ func (r *run) view() *run {
 // finish writes the history document of a run whose last step is decided, then tells whoever waits. The machine isn't
 // touched by the loop any more: it ignores what comes after the last deciding record.
 func (lc *lifecycle) finish(r *run) {
+	r.people.stopped() // whose stop was not read by now comes too late
 	view := r.view()
 	missing := lc.deadLetters.missing(r)
 	account, size := lc.dispatcher.agentry.accounts(r)

@@ -53,7 +53,7 @@ func TestTheRunThatIsMeant(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.client.Answer(ctx(t), q, json.RawMessage(`"so"`), client.Answer{})
 	require.NoError(t, err)
-	require.NoError(t, r.Cancel(ctx(t), "ann"))
+	require.NoError(t, cancelled(r.Cancel(ctx(t), "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(r).Status)
-	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(r.Cancel(ctx(t), "ann")))
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cancelled(r.Cancel(ctx(t), "ann"))))
 }

@@ -136,7 +136,7 @@ func TestWhoDoesNotKnowWhatRunsNeedOwnsNothing(t *testing.T) {
 	require.Equal(t, outcome.Succeeded, s.run(plainPlan, "plain").Status, "it goes on with all else")
 	_, err := s.client.Get(ctx(t), "held")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
-	err = s.client.Cancel(ctx(t), "held", "ann")
+	_, err = s.client.Cancel(ctx(t), "held", "ann")
 	require.Equal(t, fault.NewerVersion, fault.CodeOf(err), "%v", err)
 	require.Contains(t, s.needed("later", doctor.Broken).Fix, "start orchestrators of a newer version")
 

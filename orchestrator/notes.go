@@ -60,11 +60,23 @@ func (b *doneBefore[K]) has(one K) bool {
 	return b.all[one]
 }
 
-// askedPeople is what an owner knows of a run that asks people.
+// askedPeople is what an owner knows of people: of those that a run asks, and of those that cancel it.
 type askedPeople struct {
 	entries map[machine.Call]questionEntry // that it has written, or is about to
 	waiting map[machine.Call][]answerer    // who wait to be told what stands for their answer
 	changes map[machine.Call]bool          // whose entry is about an amendment
+	cancels []func()                       // tell those who cancel the run, once a stop of it was read or it is over
+}
+
+// stopped tells who cancels the run that a stop of it was read, or that it is over.
+func (p *askedPeople) stopped() {
+	if p == nil {
+		return
+	}
+	for _, tell := range p.cancels {
+		tell()
+	}
+	p.cancels = nil
 }
 
 // questionEntry is the entry of a question.

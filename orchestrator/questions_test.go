@@ -360,9 +360,9 @@ func TestWhatStandsIsTold(t *testing.T) {
 		stands, err := s.client.Approve(ctx(t), q, client.Answer{By: "bob"})
 		require.NoError(t, err)
 		require.Equal(t, "ann", stands.By)
-		for _, other := range []func() (*outcome.Answered, error){
-			func() (*outcome.Answered, error) { return s.client.Reject(ctx(t), q, client.Answer{By: "bob"}) },
-			func() (*outcome.Answered, error) {
+		for _, other := range []func() (*client.Answered, error){
+			func() (*client.Answered, error) { return s.client.Reject(ctx(t), q, client.Answer{By: "bob"}) },
+			func() (*client.Answered, error) {
 				return s.client.Approve(ctx(t), q, client.Answer{Arguments: json.RawMessage(`{"x":1}`)})
 			},
 		} {

@@ -182,7 +182,7 @@ func TestARetryAsksAnAgentAnew(t *testing.T) {
 	}
 	r := s.submit(body, "said")
 	<-s.tools.begun
-	require.NoError(t, s.client.Cancel(ctx(t), "said", "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "said", "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(r).Status)
 	planner.before, planner.answers = nil, []string{act("0"), act("1"), `{"output":"done"}`}
 	require.Equal(t, outcome.Succeeded, again("said").Status)

@@ -208,7 +208,7 @@ func TestARetryThatNeverCameToItsItemsLosesNone(t *testing.T) {
 	again, err := s.client.Retry(ctx(t), "r", client.RetryOptions{From: "g"})
 	require.NoError(t, err)
 	<-s.tools.begun
-	require.NoError(t, s.client.Cancel(ctx(t), again.ID(), "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), again.ID(), "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(again).Status)
 	require.Empty(t, x.called())
 

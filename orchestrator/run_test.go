@@ -179,13 +179,13 @@ func TestCancelAndDeadlines(t *testing.T) {
 		doc, err := s.client.Get(ctx(t), "c")
 		return err == nil && doc.Steps[1].Status == outcome.StepSucceeded && doc.Steps[2].Waiting == "g"
 	}, patience, 20*time.Millisecond)
-	require.NoError(t, s.client.Cancel(ctx(t), "c", "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "c", "ann")))
 	o := s.wait(r)
 	require.Equal(t, outcome.Cancelled, o.Status)
 	require.Len(t, o.Results, 1, "what had succeeded is still returned")
 	require.Equal(t, fault.Cancelled, o.Errors[0].Code)
 	require.Contains(t, o.Errors[0].Message, "ann")
-	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(s.client.Cancel(ctx(t), "c", "ann")))
+	require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cancelled(s.client.Cancel(ctx(t), "c", "ann"))))
 
 	expired := s.run(`{"timeout":"300ms","steps":[{"id":"g","tool":"gate"}]}`, "e")
 	require.Equal(t, outcome.Expired, expired.Status)

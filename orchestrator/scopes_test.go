@@ -119,7 +119,7 @@ func TestARetryWithinAPlanChargesNobodyTwice(t *testing.T) {
 	x.set("")
 	second := again("r")
 	s.asked(second.ID(), subjects.RootScope)
-	require.NoError(t, s.client.Cancel(ctx(t), second.ID(), "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), second.ID(), "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(second).Status)
 
 	third := again(second.ID())

@@ -307,7 +307,7 @@ func (w *world) serving(names []string) (all []kv.Member) {
 // cancel is the request of somebody who wants a run to end.
 func (o *orch) cancel(id subjects.Run) {
 	o.after(o.w.latency(), func() {
-		o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbCancel), Reply: "answer." + id.ID, Data: []byte(`{"by":"ann"}`)})
+		o.svc.request(&nats.Msg{Subject: subjects.API(id, subjects.VerbCancel), Reply: cancelledInbox + id.Tenant + "." + id.ID, Data: []byte(`{"by":"ann"}`)})
 	})
 }
 

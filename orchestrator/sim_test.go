@@ -131,6 +131,7 @@ var sometimes = []string{
 	"own record found after a lost answer", "dispatch by the sweep", "dispatch refused by its message id", "redelivery", "execution timeout",
 	"worker died before the effect", "worker died after the effect", "worker died after the record", "worker died after the ack",
 	"late write refused", "late record of a purged run", "a step that nobody survived", "a worker heard of a cancel", "result in a blob",
+	"a cancel was told that it counts", "a cancel was told that another stands", "cancel that came too late",
 	"an attempt claimed by a worker that was lost", "an attempt claimed for another message", "an attempt whose claim outlived its worker", "claim of a run that was over refused",
 	"a sleeping orchestrator was taken for dead", "an orchestrator slept before a start", "finished by two owners", "finished again after it was purged", "effect after its run was purged",
 	"a plan submitted while its run goes on", "a plan submitted again while its workers slept", "stop record",

@@ -36,6 +36,7 @@ type truths struct {
 	order   []*truth
 	history map[subjects.Run]*past
 	dead    map[string]bool          // dead letters, by key
+	cancels map[subjects.Run]int     // that were told that they count
 	lists   map[string]time.Duration // by process and prefix: when it first listed a partition
 }
 
@@ -109,7 +110,7 @@ type truth struct {
 
 func newTruths(w *world) truths {
 	return truths{
-		w: w, agents: map[string]bool{}, writers: map[string]bool{}, rounds: map[string][]byte{}, carried: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, lists: map[string]time.Duration{},
+		w: w, agents: map[string]bool{}, writers: map[string]bool{}, rounds: map[string][]byte{}, carried: map[string][]byte{}, cases: map[string]reference.Case{}, swayed: map[string]bool{}, spoken: map[string]*spoken{}, nested: map[string]*reference.Nested{}, parts: map[string]*unfold.Unfolded{}, runs: map[genKey]*truth{}, history: map[subjects.Run]*past{}, dead: map[string]bool{}, cancels: map[subjects.Run]int{}, lists: map[string]time.Duration{},
 	}
 }
 
@@ -425,6 +426,7 @@ func (t *truths) offered(id subjects.Run, doc *outcome.Run, body []byte, by *pro
 	case x.document == nil:
 		x.document = body
 		t.checkDocument(x, doc)
+		t.checkCancels(x.id)
 	case !bytes.Equal(x.document, body):
 		t.w.violate("I1", "two owners came to different ends:\n%s\n%s", x.document, body)
 	default:
@@ -463,12 +465,11 @@ func (t *truths) answered(m *nats.Msg) {
 	if t.sayAnswered(m) {
 		return
 	}
-	r := wire.ParseResult(m.Header, m.Data)
-	switch {
-	case r.Error == nil:
+	if t.cancelAnswered(m) {
+		return
+	}
+	if r := wire.ParseResult(m.Header, m.Data); r.Error == nil {
 		t.w.stats["answer to a request"]++
-	case strings.Contains(string(m.Data), string(fault.AlreadyFinished)):
-		t.w.stats["cancel that came too late"]++
 	}
 }
 

@@ -28,7 +28,7 @@ func TestLimitsHoldWhenARunStops(t *testing.T) {
 		timeout time.Duration
 		stop    func(s *system, id string)
 	}{
-		"cancel":            {plan: `{"steps":[%s]}`, stop: func(s *system, id string) { require.NoError(s.t, s.client.Cancel(ctx(s.t), id, "ann")) }},
+		"cancel":            {plan: `{"steps":[%s]}`, stop: func(s *system, id string) { require.NoError(s.t, cancelled(s.client.Cancel(ctx(s.t), id, "ann"))) }},
 		"failure":           {plan: `{"on_failure":"stop","steps":[{"id":"f","tool":"bomb"},%s]}`, stop: func(s *system, _ string) { close(s.tools.gate) }},
 		"overdue":           {plan: `{"steps":[%s]}`},
 		"execution timeout": {plan: `{"steps":[%s]}`, timeout: 700 * time.Millisecond},
@@ -117,7 +117,7 @@ func TestADeafHandlerHoldsNoLimitForEver(t *testing.T) {
 	t.Cleanup(func() { close(s.tools.gate) })
 	r := s.submit(`{"steps":[{"id":"d","tool":"deaf"}]}`, "deaf")
 	<-s.tools.begun
-	require.NoError(t, s.client.Cancel(ctx(t), "deaf", "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "deaf", "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(r).Status)
 	require.Equal(t, outcome.Succeeded, s.run(`{"steps":[{"id":"d","tool":"deaf"}]}`, "next").Status)
 }

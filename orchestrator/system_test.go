@@ -262,3 +262,6 @@ func codes(problems []fault.Problem) (list []fault.Code) {
 	}
 	return list
 }
+
+// cancelled is what became of a cancel, where it doesn't matter whose counted.
+func cancelled(_ *client.Stopped, err error) error { return err }

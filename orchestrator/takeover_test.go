@@ -124,7 +124,7 @@ func TestATakeoverSkipsWhatIsOver(t *testing.T) {
 		doc, err := s.client.Get(ctx(t), id)
 		require.NoError(t, err)
 		require.Equal(t, outcome.Succeeded, doc.Status)
-		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(s.client.Cancel(ctx(t), id, "ann")))
+		require.Equal(t, fault.AlreadyFinished, fault.CodeOf(cancelled(s.client.Cancel(ctx(t), id, "ann"))))
 		_, amended := s.client.Amend(ctx(t), id, client.Amendment{Discard: []string{"b"}})
 		_, said := client.Say(ctx(t), s.client, id, client.Word{Step: "a", Text: "Hurry."})
 		for _, err := range []error{amended, said} { // of what was skipped the owner knows as much as once it is purged

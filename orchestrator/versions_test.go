@@ -93,7 +93,7 @@ func TestEveryMessageSaysItsVersion(t *testing.T) {
 	require.NoError(t, err)
 	// Somebody's other plan under the id of a run that goes on.
 	require.NoError(t, s.nc.PublishMsg(&nats.Msg{Subject: subjects.Submit("default", subjects.Encode("held")), Header: nats.Header{subjects.HeaderVersion: {"1"}}, Data: []byte(`{}`)}))
-	require.NoError(t, s.client.Cancel(ctx(t), "held", "ann"))
+	require.NoError(t, cancelled(s.client.Cancel(ctx(t), "held", "ann")))
 	require.Equal(t, outcome.Cancelled, s.wait(held).Status)
 	_, err = s.store.Requests.RequestOverride(ctx(t), "echo", []byte(`{"by":"ann"}`))
 	require.NoError(t, err)

@@ -114,8 +114,8 @@ function sending(q: Question, stands: { set(v: string): void }) {
     try {
       busy.set(true);
       wrong.set(null);
-      ask<{ decision: string; by: string }>(`runs/${encodeURIComponent(q.key)}/${q.kind === "ask" ? "answer" : "approve"}`, { step: q.step, digest: q.digest, generation: q.generation, revision: q.revision ?? 0, ...more() }).then(
-        (a) => stands.set(`It was ${a.decision}${a.by ? " by " + a.by : ""}.`), (e: Fault) => (wrong.set(e), busy.set(false)));
+      ask<{ decision: string; by: string; already: boolean }>(`runs/${encodeURIComponent(q.key)}/${q.kind === "ask" ? "answer" : "approve"}`, { step: q.step, digest: q.digest, generation: q.generation, revision: q.revision ?? 0, ...more() }).then(
+        (a) => stands.set(`It was ${a.decision}${a.by ? " by " + a.by : ""}${a.already ? " already" : ""}.`), (e: Fault) => (wrong.set(e), busy.set(false)));
     } catch (e) {
       busy.set(false);
       wrong.set({ code: "invalid_value", message: e instanceof Unfit ? e.message : String(e) });

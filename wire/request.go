@@ -77,10 +77,13 @@ func ParseCancel(body []byte) Cancel {
 	return c
 }
 
-// Cancelled is the answer to a request to cancel a run: its stop stands.
+// Cancelled is the answer to a request to cancel a run: what stop of it stands.
 type Cancelled struct {
-	Run    string            `json:"run"` // plain id
-	Status outcome.RunStatus `json:"status"`
+	Run    string            `json:"run"`    // plain id
+	Status outcome.RunStatus `json:"status"` // what the stop ends the run with; outcome.Expired where its deadline was first
+	By     string            `json:"by,omitempty"`
+	// Already says that it stood before this request.
+	Already bool `json:"already,omitempty"`
 }
 
 // Body writes the answer.

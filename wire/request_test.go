@@ -30,6 +30,8 @@ func TestCancelForm(t *testing.T) {
 		return nats.Msg{Header: wire.Versioned(), Data: wire.ParseCancel(m.Data).Body()}
 	})
 	require.Equal(t, `{"run":"order-42","status":"cancelled"}`, string(wire.Cancelled{Run: "order-42", Status: outcome.Cancelled}.Body()))
+	stood := wire.Cancelled{Run: "order-42", Status: outcome.Expired, By: "deadline", Already: true}
+	require.Equal(t, `{"run":"order-42","status":"expired","by":"deadline","already":true}`, string(stood.Body()))
 	require.Equal(t, wire.Cancel{}, wire.ParseCancel(nil))
 	require.Equal(t, wire.Cancel{}, wire.ParseCancel([]byte(`{"by":7}`)))
 }

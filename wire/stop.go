@@ -13,6 +13,9 @@ import (
 type Stop struct {
 	Reason outcome.RunStatus `json:"reason"` // outcome.Cancelled or outcome.Expired
 	By     string            `json:"by,omitempty"`
+	// Nonce is the request's own, so that of several that say the same it is known which one wrote the record. Empty where
+	// nobody waits to be told.
+	Nonce string `json:"nonce,omitempty"`
 }
 
 // maxStoppedBy bounds, in bytes, the name of who stopped a run.
@@ -20,7 +23,7 @@ const maxStoppedBy = 256
 
 // Message writes a stop as headers and body.
 func (s Stop) Message() (nats.Header, []byte) {
-	body, _ := json.Marshal(s) // two strings: it can't fail
+	body, _ := json.Marshal(s) // strings: it can't fail
 	return Versioned(), body
 }
 

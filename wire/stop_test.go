@@ -13,7 +13,7 @@ import (
 
 func TestStopForm(t *testing.T) {
 	t.Parallel()
-	h, body := wire.Stop{Reason: outcome.Cancelled, By: "ann"}.Message()
+	h, body := wire.Stop{Reason: outcome.Cancelled, By: "ann", Nonce: "Nq3vJm2r0XkT1bW8dYc5aE"}.Message()
 	golden(t, "stop", h, body, wiretest.Ignored, func(m nats.Msg) nats.Msg {
 		h, body := wire.ParseStop(m.Data).Message()
 		return nats.Msg{Header: h, Data: body}

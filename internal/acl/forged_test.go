@@ -60,7 +60,7 @@ func TestAWorkerCanNotFreezeARunOfOthers(t *testing.T) {
 		}
 		return len(left) == 0
 	}, 2*time.Minute, 500*time.Millisecond, "left: %v", &left)
-	require.Equal(t, fault.NotFound, fault.CodeOf(s.client("agent-other", "other").Cancel(s.ctx(), "nothing", "me")))
+	require.Equal(t, fault.NotFound, fault.CodeOf(cancelled(s.client("agent-other", "other").Cancel(s.ctx(), "nothing", "me"))))
 }
 
 // TestTheDoctorRemovesWhatNoOwnerReads: an orchestrator reads the partitions that it owns. What a worker writes beside

@@ -71,7 +71,7 @@ func (s *system) shows() {
 	require.NoError(t, json.NewDecoder(counted.Body).Decode(&heads))
 	require.NoError(t, counted.Body.Close())
 	require.Equal(t, 1, heads.Heads["acme.observed"].Stats.Steps)
-	if err := agent.Cancel(s.ctx(), "observed", "ann"); fault.CodeOf(err) != fault.AlreadyFinished { // asked again, it had taken effect before
+	if _, err := agent.Cancel(s.ctx(), "observed", "ann"); fault.CodeOf(err) != fault.AlreadyFinished { // asked again, it had taken effect before
 		require.NoError(t, err)
 	}
 	r, err := http.NewRequestWithContext(s.ctx(), http.MethodGet, front.URL+"/api/v1/stream?run=acme.all", nil)

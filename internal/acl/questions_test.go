@@ -78,7 +78,7 @@ func TestWhoMayAnswerWhat(t *testing.T) {
 		approver := tries("approver-acme")
 		_, err = approver.Submit(s.ctx(), []byte(guarded), client.SubmitOptions{Run: "own"})
 		permission(err, "plan.submit.acme.own")
-		permission(approver.Cancel(s.ctx(), "r", ""), ".cancel.acme.r")
+		permission(cancelled(approver.Cancel(s.ctx(), "r", "")), ".cancel.acme.r")
 		require.Len(t, s.waits(agent, "r", 2), 2, "nothing of all that was an answer")
 
 		_, err = agent.Answer(s.ctx(), asked["name"], json.RawMessage(`"Ada"`), client.Answer{})

@@ -177,7 +177,7 @@ func TestARefusalReachesTheCallerAsAPermission(t *testing.T) {
 	defer viewer.Close()
 	_, err = viewer.Submit(s.ctx(), []byte(`{"steps":[]}`), client.SubmitOptions{Run: "r"})
 	permission(err, "plan.submit.acme.r")
-	permission(viewer.Cancel(s.ctx(), "r", ""), ".cancel.acme.r")
+	permission(cancelled(viewer.Cancel(s.ctx(), "r", "")), ".cancel.acme.r")
 	permission(viewer.RemoveDead(s.ctx(), s.bury(ours)), "$KV.dead.acme.r.1.a")
 
 	store, err := kv.Open(s.ctx(), s.trespass("worker-search"))

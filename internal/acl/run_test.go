@@ -215,7 +215,7 @@ func (s *system) cancels(c *client.Client) {
 	doc, err := c.Get(s.ctx(), "long")
 	require.NoError(t, err)
 	require.Equal(t, outcome.Running, doc.Status)
-	require.NoError(t, c.Cancel(s.ctx(), "long", "me"))
+	require.NoError(t, cancelled(c.Cancel(s.ctx(), "long", "me")))
 	o, err := r.Wait(s.ctx())
 	require.NoError(t, err)
 	require.Equal(t, outcome.Cancelled, o.Status)

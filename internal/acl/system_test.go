@@ -330,3 +330,6 @@ func (s *system) client(user, tenant string) *client.Client {
 	s.t.Cleanup(c.Close)
 	return c
 }
+
+// cancelled is what became of a cancel, where it doesn't matter whose counted.
+func cancelled(_ *client.Stopped, err error) error { return err }

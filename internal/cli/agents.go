@@ -245,7 +245,7 @@ func (l leaving) left(ctx context.Context, err error) error {
 	}
 	ctx, cancel := l.patience(context.WithoutCancel(ctx))
 	defer cancel()
-	if failed := l.s.client.Cancel(ctx, l.run, userName(l.env.Getenv)); failed != nil {
+	if _, failed := l.s.client.Cancel(ctx, l.run, userName(l.env.Getenv)); failed != nil {
 		return &settled{fault.Wrap(fault.CodeOf(failed), failed, "the run goes on, since it can't be cancelled")}
 	}
 	l.say("%s", l.errStyle.yellow("cancelled: "+oneLine(l.run)))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
 )
@@ -57,6 +58,28 @@ func answeredLine(a *outcome.Answered) string {
 	}
 	return b.String()
 }
+
+// standsLine is answeredLine to who has answered, and says whether that had been said before.
+func standsLine(a *client.Answered) string {
+	if a.Already {
+		return answeredLine(&a.Answered) + already
+	}
+	return answeredLine(&a.Answered)
+}
+
+// stoppedLine says what stop of a run stands: whose it was, where that is not who asked.
+func stoppedLine(x *client.Stopped) string {
+	switch {
+	case !x.Already:
+		return string(x.Status)
+	case x.By == "":
+		return string(x.Status) + already
+	}
+	return string(x.Status) + " by " + oneLine(x.By) + already
+}
+
+// already is said of what stood before it was asked for.
+const already = ", already"
 
 // lastAsked returns the last amendment of a plan that anybody was asked about; nil for none.
 func lastAsked(doc *outcome.Run, step string) *outcome.Amendment {

@@ -16,6 +16,7 @@ import (
 	"github.com/stepjet/stepjet/client"
 	"github.com/stepjet/stepjet/outcome"
 	"github.com/stepjet/stepjet/plan"
+	"github.com/stepjet/stepjet/wire"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -144,8 +145,8 @@ func (a *app) cancelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel RUN…",
 		Short: "Cancel runs: nothing new starts, what runs is told to stop",
-		Long: `Cancels active runs. What had succeeded stays in the outcome. A run that had ended before
-is left as it is, with exit code 1.`,
+		Long: `Cancels active runs. What had succeeded stays in the outcome. Of one that somebody had cancelled
+already it says so, and who that was. A run that had ended before is left as it is, with exit code 1.`,
 		Example: `  stepjet cancel order-42
   stepjet cancel order-42 --by "night shift"`,
 		Args: atLeast("RUN"),
@@ -166,7 +167,8 @@ func (a *app) cancel(ctx context.Context, runs []string, by string) error {
 	var last error // the others have been shown
 	for _, run := range runs {
 		one, cancel := a.patience(ctx)
-		err := why(one, s.client.Cancel(one, run, by))
+		x, err := s.client.Cancel(one, run, by)
+		err = why(one, err)
 		cancel()
 		if err != nil {
 			if last != nil {
@@ -176,13 +178,9 @@ func (a *app) cancel(ctx context.Context, runs []string, by string) error {
 			continue
 		}
 		if a.json() {
-			err = a.printJSON(struct {
-				Run    string            `json:"run"`
-				Status outcome.RunStatus `json:"status"`
-				By     string            `json:"by"`
-			}{run, outcome.Cancelled, by})
+			err = a.printJSON(wire.Cancelled{Run: run, Status: x.Status, By: x.By, Already: x.Already})
 		} else {
-			_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(oneLine(run)+"  "+a.style.yellow("cancelled")))
+			_, err = fmt.Fprintln(a.stdout, strings.TrimSpace(oneLine(run)+"  "+a.style.yellow(stoppedLine(x))))
 		}
 		if err != nil {
 			return err

@@ -282,7 +282,7 @@ the schema and the choices of the question.`,
   stepjet questions answer order-42 address '{"city": "Bonn"}'`,
 		Args: exactly("RUN", "STEP", "VALUE"),
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			return a.answer(cmd.Context(), args[:2], &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+			return a.answer(cmd.Context(), args[:2], &f, func(ctx context.Context, s *session, q *outcome.Question) (*client.Answered, error) {
 				if q.Kind == outcome.Approval {
 					return nil, usage(fmt.Errorf("the step %s waits for an approval: stepjet approve", q.Step))
 				}
@@ -316,7 +316,7 @@ of a plan as it should be: what differs from the one that waits is added and dis
 			if arguments != "" && value != "" {
 				return usage(fmt.Errorf("--arguments or --value: the tool is called, or it is not"))
 			}
-			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*client.Answered, error) {
 				if q.Kind == outcome.Ask {
 					return nil, usage(fmt.Errorf("the step %s asks for a value: stepjet questions answer", q.Step))
 				}
@@ -345,7 +345,7 @@ of a plan as it should be: what differs from the one that waits is added and dis
 }
 
 // approveEdited approves of a plan with edits: by an amendment that answers its question.
-func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Question, file string, x client.Answer) (*outcome.Answered, error) {
+func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Question, file string, x client.Answer) (*client.Answered, error) {
 	if q.Step != subjects.RootScope || q.Revision > 0 {
 		return nil, usage(fmt.Errorf("--plan is for a plan that waits as a whole, and %s is none", q.Step))
 	}
@@ -353,9 +353,10 @@ func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Questi
 	if err != nil {
 		return nil, err
 	}
+	var amended *client.Amended
 	edits := client.Amendment{Plan: plan, Approved: true, Approves: q.Digest, By: x.By, Reason: x.Reason}
 	for {
-		_, err = s.client.Amend(ctx, q.Run, edits)
+		amended, err = s.client.Amend(ctx, q.Run, edits)
 		if now, tells := revisionNow(err); !tells || now <= edits.Revision {
 			break
 		}
@@ -368,7 +369,7 @@ func (a asking) approveEdited(ctx context.Context, s *session, q *outcome.Questi
 	if err != nil {
 		return nil, err
 	}
-	return doc.Approval, nil
+	return &client.Answered{Answered: *doc.Approval, Already: amended.Already}, nil
 }
 
 func (a asking) rejectCommand() *cobra.Command {
@@ -383,7 +384,7 @@ plan leaves the plan as it is.`,
   stepjet reject order-42 =`,
 		Args: runAndStep,
 		RunE: a.work(func(cmd *cobra.Command, args []string) error {
-			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*outcome.Answered, error) {
+			return a.answer(cmd.Context(), args, &f, func(ctx context.Context, s *session, q *outcome.Question) (*client.Answered, error) {
 				return s.client.Reject(ctx, q, f.answer())
 			})
 		}),
@@ -395,7 +396,7 @@ plan leaves the plan as it is.`,
 // answer reads a question, gives an answer to it, and says what stands.
 func (a asking) answer(
 	ctx context.Context, args []string, f *answerFlags,
-	give func(context.Context, *session, *outcome.Question) (*outcome.Answered, error),
+	give func(context.Context, *session, *outcome.Question) (*client.Answered, error),
 ) error {
 	s, err := a.open(ctx, existing)
 	if err != nil {
@@ -425,9 +426,10 @@ func (a asking) answer(
 			Run  string `json:"run"`
 			Step string `json:"step"`
 			*outcome.Answered
-		}{q.Run, q.Step, stands})
+			Already bool `json:"already,omitempty"`
+		}{q.Run, q.Step, &stands.Answered, stands.Already})
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(q.Run), oneLine(q.Step), a.style.bold(answeredLine(stands)))
+	_, err = fmt.Fprintf(a.stdout, "%s  %s  %s\n", oneLine(q.Run), oneLine(q.Step), a.style.bold(standsLine(stands)))
 	return err
 }
 
@@ -454,7 +456,7 @@ func asked(ctx context.Context, a *app, s *session, run string, tell reporter) r
 		return tell
 	}
 	return askedThere{tell, screen.Ask(ctx, screen.Asked{
-		Screen: a.screen, In: in, Board: s.client, Run: run, By: userName(a.env.Getenv), Patience: a.patience, Stands: answeredLine,
+		Screen: a.screen, In: in, Board: s.client, Run: run, By: userName(a.env.Getenv), Patience: a.patience, Stands: standsLine,
 		Instead: func(ctx context.Context, run, step string) string {
 			answered := fault.New(fault.NotFound, "the step %s waits for no answer any more", step)
 			return fault.As(asking{a}.notAsked(ctx, s, run, step, answered)).Message

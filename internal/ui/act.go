@@ -66,7 +66,7 @@ func (a acting) cancel(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Cancel(r.Context(), run.Plain(), principal(r).Name); err != nil {
+	if _, err := c.Cancel(r.Context(), run.Plain(), principal(r).Name); err != nil {
 		return nil, err
 	}
 	a.docs.forget(run.Key())

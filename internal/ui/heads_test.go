@@ -68,5 +68,5 @@ func TestRunsThatGoOnAreCounted(t *testing.T) {
 	refused(w, w.request(http.MethodPost, "/api/v1/heads", []byte(`{"keys":["x"]}`)), http.StatusBadRequest)
 	w.token = "bob"
 	refused(w, w.request(http.MethodPost, "/api/v1/heads", []byte(body)), http.StatusNotFound)
-	require.NoError(t, w.client("acme").Cancel(w.ctx(), "on", "ann"))
+	require.NoError(t, cancelled(w.client("acme").Cancel(w.ctx(), "on", "ann")))
 }

@@ -184,3 +184,6 @@ func next(s *bufio.Scanner) (e event, ok bool) {
 	}
 	return e, false
 }
+
+// cancelled is what became of a cancel, where it doesn't matter whose counted.
+func cancelled(_ *client.Stopped, err error) error { return err }

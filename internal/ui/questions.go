@@ -135,7 +135,7 @@ func (a acting) say(
 		Run: run.Plain(), Tenant: run.Tenant, Generation: in.Generation, Step: in.Step, Revision: in.Revision, Kind: kind,
 		Digest: in.Digest,
 	}
-	var stands *outcome.Answered
+	var stands *client.Answered
 	switch {
 	case in.Reject:
 		stands, err = c.Reject(r.Context(), q, answer)
@@ -149,5 +149,5 @@ func (a acting) say(
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"decision": stands.Decision, "by": stands.By, "verified": stands.Verified, "at": stands.At.UTC()}, nil
+	return map[string]any{"decision": stands.Decision, "by": stands.By, "verified": stands.Verified, "at": stands.At.UTC(), "already": stands.Already}, nil
 }

@@ -49,8 +49,8 @@ func TestARunThatWaitsTooLongNeedsAttention(t *testing.T) {
 	require.Equal(t, "nobody", l.Runs[0].Waits.Tool)
 	require.WithinRange(t, l.Runs[0].Waits.Since, time.Now().Add(-patience), time.Now())
 	require.Nil(t, l.Runs[1].Waits, "a worker has it")
-	require.NoError(t, w.client("acme").Cancel(w.ctx(), "waits", "test"))
-	require.NoError(t, w.client("acme").Cancel(w.ctx(), "executes", "test"))
+	require.NoError(t, cancelled(w.client("acme").Cancel(w.ctx(), "waits", "test")))
+	require.NoError(t, cancelled(w.client("acme").Cancel(w.ctx(), "executes", "test")))
 	require.Eventually(t, func() bool { return get[list](w, "runs").Attention == 0 }, patience, 50*time.Millisecond)
 
 	const hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" // of "secret"

@@ -269,7 +269,7 @@ func TestATaskIsFollowed(t *testing.T) {
 		case 1:
 			drop()
 		case 2:
-			require.NoError(t, w.Client().Cancel(w.ctx(), "r", "test"))
+			require.NoError(t, cancelled(w.Client().Cancel(w.ctx(), "r", "test")))
 		}
 	}))
 	require.GreaterOrEqual(t, told, 2)

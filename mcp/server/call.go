@@ -69,7 +69,7 @@ func (c *call) leave() {
 	c.life.working.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), submitWithin)
 		defer cancel()
-		err := c.runs.client.Cancel(ctx, c.run, c.caller.by())
+		_, err := c.runs.client.Cancel(ctx, c.run, c.caller.by())
 		if code := fault.CodeOf(err); err != nil && code != fault.AlreadyFinished && code != fault.NotFound {
 			c.cfg.Logger.Warn("the run of a client that left could not be cancelled", "tenant", c.caller.Tenant, "run", c.run, "error", err)
 		}

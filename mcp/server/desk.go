@@ -207,7 +207,7 @@ func (t *desk) callCancel(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return failed(err)
 	}
-	if err := t.runs.client.Cancel(ctx, r.ID(), c.caller.by()); err != nil && fault.CodeOf(err) != fault.AlreadyFinished {
+	if _, err := t.runs.client.Cancel(ctx, r.ID(), c.caller.by()); err != nil && fault.CodeOf(err) != fault.AlreadyFinished {
 		return failed(err)
 	}
 	c.run, c.named, c.mode, c.hold = r.ID(), true, taskNever, min(cancelWithin, c.hold)

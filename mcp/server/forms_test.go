@@ -109,7 +109,7 @@ func TestAFormEndsWithItsQuestion(t *testing.T) {
 			}
 			return err
 		},
-		func(run string) error { return c.Cancel(t.Context(), run, "somebody") },
+		func(run string) error { _, err := c.Cancel(t.Context(), run, "somebody"); return err },
 	} {
 		p := &slowly{}
 		s := w.connect(older, p.options(t))

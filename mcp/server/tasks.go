@@ -198,7 +198,7 @@ func (t *tasks) updateTask(ctx context.Context, who Principal, id task.ID, p *ta
 
 // cancelTask is tasks/cancel: one that is over stays as it is.
 func (t *tasks) cancelTask(ctx context.Context, who Principal, id task.ID, _ *taskParams) (*ack, error) {
-	err := t.runs.client.Cancel(ctx, id.Run, who.by())
+	_, err := t.runs.client.Cancel(ctx, id.Run, who.by())
 	if err != nil && fault.CodeOf(err) != fault.AlreadyFinished {
 		return nil, handleError(err)
 	}

@@ -22,9 +22,9 @@ import (
 type Board interface {
 	Questions(ctx context.Context, run string) ([]*outcome.Question, error)
 	Question(ctx context.Context, run, step string) (*outcome.Question, error)
-	Approve(ctx context.Context, q *outcome.Question, a client.Answer) (*outcome.Answered, error)
-	Reject(ctx context.Context, q *outcome.Question, a client.Answer) (*outcome.Answered, error)
-	Answer(ctx context.Context, q *outcome.Question, value json.RawMessage, a client.Answer) (*outcome.Answered, error)
+	Approve(ctx context.Context, q *outcome.Question, a client.Answer) (*client.Answered, error)
+	Reject(ctx context.Context, q *outcome.Question, a client.Answer) (*client.Answered, error)
+	Answer(ctx context.Context, q *outcome.Question, value json.RawMessage, a client.Answer) (*client.Answered, error)
 }
 
 // Asked is how the questions of a run are asked.
@@ -37,7 +37,7 @@ type Asked struct {
 	// Patience bounds one request.
 	Patience func(context.Context) (context.Context, context.CancelFunc)
 	// Stands says in a line what was decided, and Instead why nobody is asked about a step any more.
-	Stands  func(*outcome.Answered) string
+	Stands  func(*client.Answered) string
 	Instead func(ctx context.Context, run, step string) string
 	// Command is the command that answers a question.
 	Command func(*outcome.Question) string
@@ -273,7 +273,7 @@ var settled = []fault.Code{
 }
 
 // give passes on what was typed; nothing stands where that says neither yes nor no.
-func (p *Asker) give(ctx context.Context, q *outcome.Question, typed string) (*outcome.Answered, error) {
+func (p *Asker) give(ctx context.Context, q *outcome.Question, typed string) (*client.Answered, error) {
 	by := client.Answer{By: p.By}
 	if q.Kind == outcome.Ask {
 		return p.Board.Answer(ctx, q, Value(typed), by)

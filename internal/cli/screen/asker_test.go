@@ -17,9 +17,9 @@ type lastWord struct {
 	over context.CancelFunc
 }
 
-func (b lastWord) Approve(ctx context.Context, _ *outcome.Question, a client.Answer) (*outcome.Answered, error) {
+func (b lastWord) Approve(ctx context.Context, _ *outcome.Question, a client.Answer) (*client.Answered, error) {
 	b.over()
-	return &outcome.Answered{Decision: outcome.DecisionApproved, By: a.By}, ctx.Err()
+	return &client.Answered{Answered: outcome.Answered{Decision: outcome.DecisionApproved, By: a.By}}, ctx.Err()
 }
 
 // An answer with which the run ends is told of, though nobody is asked any more by then; one that was interrupted is not.
@@ -37,7 +37,7 @@ func TestTheAnswerThatEndsTheRunIsTold(t *testing.T) {
 			By: "ann", Board: lastWord{over: over},
 			Screen:   New(&shown, false, func() (int, int) { return 80, 24 }),
 			Patience: context.WithCancel,
-			Stands:   func(a *outcome.Answered) string { return a.Decision + " by " + a.By },
+			Stands:   func(a *client.Answered) string { return a.Decision + " by " + a.By },
 			Bold:     func(s string) string { return s },
 		}}
 		require.Equal(t, name == "over", p.answer(&outcome.Question{Kind: outcome.Approval}, "y"), name)

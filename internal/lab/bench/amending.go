@@ -179,7 +179,7 @@ func (x *Amending) amendments(ctx context.Context, w *world, size int, form stri
 	if err != nil {
 		return a, err
 	}
-	if err := w.Client.Cancel(ctx, r.ID(), "bench"); err != nil {
+	if _, err := w.Client.Cancel(ctx, r.ID(), "bench"); err != nil {
 		return a, err
 	}
 	_, err = r.Wait(ctx)

@@ -94,7 +94,7 @@ func fairness(ctx context.Context, small, huge *client.Client, tool, beside stri
 		steps.Add(int64(doc.Stats.Succeeded))
 	}
 	stop()
-	_ = huge.Cancel(ctx, r.ID(), "the measurement is over")
+	_, _ = huge.Cancel(ctx, r.ID(), "the measurement is over")
 	if err := g.Wait(); err != nil {
 		return f, err
 	}

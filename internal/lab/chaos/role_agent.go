@@ -178,7 +178,7 @@ func (a *agent) cancel(run string) {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()
 	code := ""
-	if err := a.c.Cancel(ctx, run, a.role.Name); err != nil {
+	if _, err := a.c.Cancel(ctx, run, a.role.Name); err != nil {
 		code = string(fault.CodeOf(err))
 	}
 	a.events.Add(journal.Event{Kind: journal.Cancel, Run: run, Tenant: a.c.Tenant(), Code: code})

@@ -483,6 +483,14 @@ var ofAgents = []mutant{
 		"orchestrator/api.go", "x.known, x.already = true, d != kv.Written", "x.known, x.already = true, false", "./orchestrator", "OfSeveralSameRequestsOneCounts",
 	},
 	{
+		"counted-cancels", "of several who cancel a run at once each that names the same is told that theirs counted",
+		"orchestrator/api.go", "128), Nonce: l.clock.Unique()}", "128)}", "./orchestrator", "OfSeveralSameRequestsOneCounts",
+	},
+	{
+		"cancelled-unread", "who cancels is told of a stop that was not read, and may have come too late",
+		"orchestrator/api.go", "x.stands(func(bool) { s.refuse(m, finishedAlready(id)) })", "x.stands(send(&machine.Stop{Reason: outcome.Cancelled}))", "./orchestrator", "SimulatedWorlds$",
+	},
+	{
 		"counted-early", "who asks is answered as soon as what stands was read, before it is known who wrote it",
 		"orchestrator/api.go", "	if x.known && x.send != nil && !x.over {", "	if x.send != nil && !x.over {", "./orchestrator", "OfSeveralSameRequestsOneCounts",
 	},
