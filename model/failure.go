@@ -109,7 +109,7 @@ var hints = map[Kind]string{
 	Invalid:   "look at what the provider says: the request's tools, schemas and messages are sent as they were given",
 	TooLong:   "send less: shorter results, fewer messages or tools, or a model with a larger context",
 	Refused:   "the same request will be refused again: ask for something else, or in other words",
-	Forbidden: "whoever runs the model worker has to look at key_env or key_file of this model",
+	Forbidden: "whoever runs the model worker has to look at key_env or key_file of this model; a key that was changed counts once the worker is started anew",
 	Unknown:   "whoever runs the model worker has to look at id and base_url of this model",
 	TooLarge:  "lower max_output_tokens, or ask for less",
 }

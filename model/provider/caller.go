@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -80,14 +82,15 @@ func New(c *model.Config, getenv func(string) (string, bool)) (*Caller, error) {
 	web := &http.Client{Transport: all.web, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	for name := range c.Models {
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) { // of several flaws always the same is told
 		m, err := c.Model(name)
 		if err != nil {
 			return nil, err
 		}
 		key, err := readKey(m.Endpoint, getenv)
 		if err != nil {
-			return nil, err
+			f := fault.As(err)
+			return nil, fault.New(f.Code, "the model %q: %s", name, f.Message).WithHint("%s", f.Hint)
 		}
 		a := &asked{Model: m, key: key}
 		if m.Provider == model.Anthropic {
@@ -120,6 +123,18 @@ func transport() *http.Transport {
 	}
 }
 
+// maxKey is the longest key, in bytes, with what stands around it in its file.
+const maxKey = 16 << 10
+
+func readAtMost(name string, most int64) ([]byte, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	return io.ReadAll(io.LimitReader(in, most))
+}
+
 // readKey reads the key of an endpoint; none where it names none.
 func readKey(e model.Endpoint, getenv func(string) (string, bool)) (string, error) {
 	var key, from string
@@ -132,16 +147,19 @@ func readKey(e model.Endpoint, getenv func(string) (string, bool)) (string, erro
 		}
 		key, from = strings.TrimSpace(v), "the variable "+e.KeyEnv
 	case e.KeyFile != "":
-		raw, err := os.ReadFile(e.KeyFile)
+		raw, err := readAtMost(e.KeyFile, maxKey+1)
 		if err != nil {
-			return "", fault.Wrap(fault.InvalidConfig, err, "reading the key")
+			return "", fault.Wrap(fault.InvalidConfig, err, "reading the key").
+				WithHint("key_file is read once, when the worker starts, from the folder that it is started in where the path is a relative one")
 		}
-		key, from = strings.TrimSpace(string(raw)), "the file "+e.KeyFile
+		// Editors of Windows write such a mark by themselves, and nobody sees it.
+		key, from = strings.TrimSpace(strings.TrimPrefix(string(raw), "\ufeff")), "the file "+e.KeyFile
 	default:
 		return "", nil
 	}
-	if key == "" || len(key) > 16<<10 || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fault.New(fault.InvalidConfig, "%s holds no key: a key is printable characters without spaces", from)
+	if key == "" || len(key) > maxKey || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fault.New(fault.InvalidConfig, "%s holds no key: a key is printable characters without spaces", from).
+			WithHint("let it hold the key alone, in one line")
 	}
 	return key, nil
 }

@@ -155,12 +155,16 @@ func TestKeys(t *testing.T) {
 	}
 	require.NoError(t, make(model.Endpoint{}))
 	require.NoError(t, make(model.Endpoint{KeyFile: file("good", key+"\n")}))
+	require.NoError(t, make(model.Endpoint{KeyFile: file("windows", "\ufeff"+key+"\r\n")}))
 	for says, e := range map[string]model.Endpoint{
 		"NONE, which holds the key, is not set": {KeyEnv: "NONE"}, "EMPTY": {KeyEnv: "EMPTY"}, "the variable BAD holds no key": {KeyEnv: "BAD"},
 		"reading the key": {KeyFile: filepath.Join(dir, "absent")}, "holds no key": {KeyFile: file("two", key+"\n"+key)},
+		"the file " + filepath.Join(dir, "long"): {KeyFile: file("long", strings.Repeat("k", 1<<20))},
 	} {
 		err := make(e)
 		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, `the model "a"`)
+		require.NotEmpty(t, fault.As(err).Hint, says)
 		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 		require.NotContains(t, err.Error(), key)
 		require.NotContains(t, err.Error(), "sk-a")

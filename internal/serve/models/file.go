@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,8 +52,9 @@ func load(path string, env getenv) (*file, error) {
 	}
 	f, err := parse(raw, env)
 	if err != nil {
-		return nil, fault.New(fault.InvalidConfig, "the models file %s is not valid:\n%s", path, fault.As(err).Message).
-			WithHint("docs/models.md describes it")
+		why := fault.As(err)
+		return nil, fault.New(fault.InvalidConfig, "the models file %s is not valid:\n%s", path, why.Message).
+			WithHint("%s", cmp.Or(why.Hint, "docs/models.md describes it"))
 	}
 	return f, nil
 }
@@ -65,7 +67,7 @@ func parse(raw []byte, env getenv) (*file, error) {
 			Model       json.RawMessage `json:"model"`
 		} `json:"tools"`
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
+	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(raw, []byte("\ufeff")))) // a mark that editors write counts for nothing
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
 		return nil, fault.New(fault.InvalidConfig, "%v", err)
@@ -99,7 +101,8 @@ func (f *file) keys(env getenv) (err error) {
 	for i := range f.tools {
 		t := &f.tools[i]
 		if t.caller, err = provider.New(t.config, env); err != nil {
-			return err
+			why := fault.As(err)
+			return fault.New(why.Code, "the tool %q: %s", t.name, why.Message).WithHint("%s", why.Hint)
 		}
 	}
 	return nil

@@ -263,7 +263,15 @@ func TestFilesThatAreNone(t *testing.T) {
 		require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 		require.NotContains(t, err.Error(), "sk-1")
 	}
-	_, err := load("absent.json", nil)
+	path := filepath.Join(t.TempDir(), "models.json")
+	require.NoError(t, os.WriteFile(path, []byte("\ufeff"+`{"tools":[{"name":"a","model":{"provider":"openai","key_env":"K","models":{"m":{"id":"x"}}}}]}`), 0o600))
+	_, err := load(path, func(string) (string, bool) { return "", false })
+	require.ErrorContains(t, err, `the tool "a": the model "m": the environment variable K, which holds the key, is not set`)
+	require.Contains(t, fault.As(err).Hint, "leave key_env out", "what is said of a key is told on")
+	f, err := load(path, func(string) (string, bool) { return "k", true })
+	require.NoError(t, err)
+	f.close()
+	_, err = load("absent.json", nil)
 	require.Equal(t, fault.InvalidConfig, fault.CodeOf(err))
 }
 
