@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stepjet/stepjet/client"
+	"github.com/stepjet/stepjet/fault"
 	"github.com/stepjet/stepjet/internal/embedded"
 	"github.com/stepjet/stepjet/internal/lab/natstest"
 	"github.com/stepjet/stepjet/kv"
@@ -228,4 +229,48 @@ func TestErrorsForPrograms(t *testing.T) {
 		require.NotEmpty(t, e.Message)
 		require.Empty(t, out.String())
 	}
+}
+
+// late is a picture of what is read alone, all of it by the second reading.
+type late struct {
+	reads int // of the goroutine that reads
+	shows string
+}
+
+func (p *late) apply(client.Event, time.Time) bool { return true }
+
+func (p *late) read() func(time.Time) bool {
+	p.reads++
+	n := p.reads
+	return func(time.Time) bool {
+		p.shows = fmt.Sprintf("read %d", n)
+		return n == 1
+	}
+}
+
+func (p *late) lines(style, int, int, time.Time) []string { return []string{p.shows} }
+
+// What was to be read once more when the reporter is closed is read then: what it draws last stays on the screen.
+func TestLiveReadsOnceMoreBeforeItDrawsLast(t *testing.T) {
+	t.Parallel()
+	var shows shared
+	p := &late{}
+	l := newLive(onto(&shows), style{}, p)
+	l.event(client.Event{Kind: subjects.EventEnd})
+	require.Eventually(t, func() bool { return strings.Contains(shows.String(), "read 1") }, patience, time.Millisecond)
+	l.close()
+	require.Equal(t, 2, p.reads)
+	require.Contains(t, shows.String(), "read 2")
+}
+
+// What is wrong with a plan is an error: --quiet leaves it.
+func TestWhatIsWrongWithAPlanIsToldQuietlyToo(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	a := &app{stdout: &out, stderr: &errs, flags: flags{quiet: true, output: "text"}}
+	err := a.outcome(&outcome.Outcome{Status: outcome.Rejected, Problems: []fault.Problem{{Code: fault.UnknownTool, Path: "/steps/0/tool", Message: `there is no tool "nix"`}}})
+	require.Error(t, err)
+	require.Empty(t, out.String())
+	require.Contains(t, errs.String(), `there is no tool "nix"`)
+	require.Contains(t, errs.String(), "rejected: 1 problem, nothing ran")
 }

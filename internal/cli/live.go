@@ -285,28 +285,42 @@ func (l *live) event(e client.Event) {
 	}
 }
 
-// follow reads what has to be read anew.
+// follow reads what has to be read anew, at the end once more where that was still to come: what is drawn last stays.
 func (l *live) follow() {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	<-again.C
+	waits := false // for again
 	for {
 		select {
 		case <-l.stop:
+			select {
+			case <-l.stale:
+				waits = true
+			default:
+			}
+			if waits {
+				l.read()
+			}
 			return
 		case <-l.stale:
 		case <-again.C:
 		}
-		change := l.of.read()
-		if change == nil {
-			continue
-		}
-		l.mu.Lock()
-		if change(time.Now()) {
+		if waits = l.read(); waits {
 			again.Reset(readAgain)
 		}
-		l.mu.Unlock()
 	}
+}
+
+// read brings in what is read anew. again says to do so once more in a moment.
+func (l *live) read() (again bool) {
+	change := l.of.read()
+	if change == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return change(time.Now())
 }
 
 func (l *live) loop() {
@@ -315,7 +329,6 @@ func (l *live) loop() {
 	for {
 		select {
 		case <-l.stop:
-			l.draw()
 			return
 		case <-t.C:
 			l.draw()
@@ -326,6 +339,7 @@ func (l *live) loop() {
 func (l *live) close() {
 	close(l.stop)
 	l.ends.Wait()
+	l.draw()
 	l.screen.Done()
 }
 

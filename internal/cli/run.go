@@ -269,12 +269,11 @@ func (a *app) outcome(out *outcome.Outcome) error {
 	return quietly(codeOfRun(out.Status))
 }
 
-// tellRejected says what is wrong with a plan.
+// tellRejected says what is wrong with a plan, to --quiet too: it is an error.
 func (a *app) tellRejected(out *outcome.Outcome) {
 	var b strings.Builder
 	writeProblems(&b, out.Problems, a.errStyle.red, a.errStyle)
-	a.say("%s", strings.TrimSuffix(b.String(), "\n"))
-	a.say("%s", a.summary(out))
+	_, _ = fmt.Fprintf(a.stderr, "%s\n%s\n", strings.TrimSuffix(b.String(), "\n"), a.summary(out))
 }
 
 // summary says in one line what a run came to.
