@@ -17,7 +17,7 @@ export function rounds(m: Shared, d: Detail): Child {
         h("td", null, planner(r)),
         usage && [r.usage?.input_tokens, r.usage?.output_tokens].map((n) => h("td", null, n === undefined ? "–" : n.toLocaleString("en"))),
         cost && h("td", null, r.usage?.cost_usd ? "$" + Number(r.usage.cost_usd.toFixed(6)) : "–"),
-        h("td", null, r.refused ? `none: ${r.refused}` : r.calls, r.failed ? `, ${r.failed} failed` : ""))))),
+        h("td", null, r.refused ? `none: ${r.refused}` : r.calls, r.failed ? `, ${r.failed} did not succeed` : ""))))),
     d.whole && h("p", { class: "faint" }, d.whole));
 }
 

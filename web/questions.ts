@@ -79,7 +79,7 @@ export function question(key: string) {
   }, 3000);
   ended(() => clearInterval(timer));
   return h("main", { id: "main", tabindex: -1, class: "question" },
-    () => other() && h("div", { class: "note", role: "status" }, other(), " ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "Follow the run"), " · ", h("a", { href: "/questions" }, "Other questions")),
+    () => other() && !stands() && h("div", { class: "note", role: "status" }, other(), " ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "Follow the run"), " · ", h("a", { href: "/questions" }, "Other questions")),
     h("p", { class: "crumbs" }, h("a", { href: "/questions" }, "Questions"), " / ", h("a", { href: runAddress(key, step === "=" ? "" : step) }, "its run")),
     () => {
       const q = one(), e = gone();

@@ -87,7 +87,7 @@ export function run(key: string) {
   return h("main", { id: "main", tabindex: -1, class: "one" },
     () => (model() ? heading(model()!, changed) : unread()),
     () => waits(open()),
-    () => (changed(), unserved(model(), shared.choose)),
+    unserved(model, changed, shared.choose),
     writes.shown,
     () => has() && h("div", { class: "tabs", role: "tablist", "aria-label": "View", onkeydown: ((e: KeyboardEvent) => turn(e)) as never },
       views.map(([name, text]) => h("button", { role: "tab", id: "tab-" + name, "aria-controls": "view", "aria-selected": () => String(shown() === name), tabindex: () => (shown() === name ? 0 : -1), onclick: () => set({ view: name === "graph" ? "" : name }, true) }, text))),
@@ -101,11 +101,18 @@ export function run(key: string) {
 }
 
 // unserved says above a run which of its steps wait for workers that are not there: nothing of them goes on until there is one.
-function unserved(m: Model | null, choose: (step: string) => void) {
-  if (!m || m.over) return null;
-  const all = Object.entries(m.sheet.steps.waiting ?? {}).filter(([i, why]) => m.status(+i) === "ready" && why.startsWith("no worker"));
-  return all.length > 0 && h("div", { class: "note", role: "status" }, "Waits for a worker: ", all.slice(0, 3).map(([i, why], k) => [k > 0 && " · ", h("button", { class: "link", onclick: () => choose(m.sheet.steps.id[+i]) }, m.label(+i)), " (", why, ")"]),
-    all.length > 3 && h("span", { class: "faint" }, ` and ${all.length - 3} more`));
+function unserved(model: Signal<Model | null>, changed: Signal<number>, choose: (step: string) => void) {
+  const those = signal("[]"); // as text, so that what stays as it is stays where it is
+  effect(() => {
+    changed();
+    const m = model();
+    those.set(JSON.stringify(!m || m.over ? [] : Object.entries(m.sheet.steps.waiting ?? {}).filter(([i, why]) => why.startsWith("no worker") && m.status(+i) === "ready").map(([i, why]) => [m.sheet.steps.id[+i], m.label(+i), why])));
+  });
+  return () => {
+    const all = JSON.parse(those()) as [string, string, string][];
+    return all.length > 0 && h("div", { class: "note", role: "status" }, "Waits for a worker: ", all.slice(0, 3).map(([id, name, why], k) => [k > 0 && " · ", h("button", { class: "link", onclick: () => choose(id) }, name), ` (${why})`]),
+      all.length > 3 && h("span", { class: "faint" }, ` and ${all.length - 3} more`));
+  };
 }
 
 // unread stands in the place of a run that was not read: it isn't there, or it can't be asked for.

@@ -120,7 +120,11 @@ export function timeline(m: Shared): HTMLElement {
         at = to;
       });
       if (end > at) piece(at, end, over(status) ? "blocked" : status === "retrying" ? "retry" : status === "running" ? "run" : "wait", 3);
-    } else if (end >= 0) piece(0, end, status === "asking" ? "wait" : "blocked", status === "asking" ? 3 : 6);
+    } else if (status === "asking") { // it was asked once all before it was over, and what it stands in had begun
+      const from = Math.max(0, s.ready[s.parent[i]] ?? 0, ...model.deps[i].map((d) => s.decided[d]));
+      piece(0, from, "blocked", 6);
+      piece(from, end, "wait", 3);
+    } else if (end >= 0) piece(0, end, "blocked", 6);
     c.fillStyle = p.color("bg");
     c.fillRect(0, y, l, line);
     if (chosen) { c.fillStyle = p.color("chosen"); c.fillRect(0, y, l, line); }
