@@ -35,6 +35,14 @@ var ofFigures = []mutant{
 		"internal/ui/index/waits.go", "e.Waits != nil && !unsure(e.Run())", "e.Waits != nil && unsure != nil", "./internal/ui/index", "WaitsTooLong",
 	},
 	{
+		"page-viewer-speaks", "who may only look at runs says something to their agents",
+		"internal/ui/ui.go", "act.word, Operator)", "act.word, Viewer)", "./internal/ui", "WhoMayDoWhat",
+	},
+	{
+		"page-word-twice", "what the page sends twice is said twice to an agent",
+		"internal/ui/word.go", "ID: in.ID, Text: in.Text", "Text: in.Text", "./internal/ui", "AnAgentIsSpokenTo",
+	},
+	{
 		"figures-old-are-lost", "what calls came to is lost where hours grow old and become a part of a longer stretch",
 		"internal/ui/index/tally/tally.go", "			t.scratch.unpack(c.packed)\n			t.pack(into)", "			t.pack(into)", "./internal/ui/index/tally", "SimplyAddingUp",
 	},
