@@ -12,6 +12,7 @@ export interface Line {
   key: string; run: string; tenant: string; status: string; submitted: string; finished?: string; attention?: boolean;
   steps?: number; succeeded?: number; failed?: number; skipped?: number; tools?: string[]; failed_at?: string; retry_of?: string; doing?: string; since?: string;
   waits?: { step: string; tool: string; since: string };
+  asks?: { step: string; text: string }; // what it asks a person first; the page finds it out itself
 }
 
 export interface Head { stats: { steps: number; succeeded: number; failed: number; skipped: number; cancelled?: number }; tools?: string[]; failed?: string; doing?: string; since?: string }

@@ -1,7 +1,8 @@
 // The list of runs.
-import { ask, away, calm, follow, load, me, now, seen, tick, trouble, type Head, type Line, type List, type Tools } from "./api";
+import { ask, away, calm, follow, load, me, now, seen, tick, trouble, type Head, type Line, type List, type Question, type Tools } from "./api";
 import { effect, ended, h, keyed, signal } from "./dom";
 import { ago, badge, count, duration, marks, moment, span } from "./format";
+import { about, questionAddress } from "./questions";
 import { param, place, runAddress, set } from "./state";
 
 const statuses = ["running", "failed", "partial", "expired", "cancelled", "rejected", "succeeded"];
@@ -25,6 +26,7 @@ export function runs() {
     if (next && mine === asked) {
       const were = new Map(list.peek()?.runs.map((r) => [r.key, r]));
       list.set({ ...next, runs: next.runs.map((r) => (r.status === "running" ? { ...were.get(r.key), waits: undefined, ...r } : r)) }); // what was counted stays until it is anew
+      if (!were.size) void wonder();
     }
   };
   effect(() => {
@@ -42,6 +44,15 @@ export function runs() {
       return t ? { ...r, steps: t.stats.steps, succeeded: t.stats.succeeded, failed: t.stats.failed, skipped: t.stats.skipped + (t.stats.cancelled ?? 0), tools: t.tools, failed_at: t.failed, doing: t.doing, since: t.since } : r;
     }) });
   };
+  const wonder = async () => { // what goes on may wait for a person
+    if (document.hidden || away.peek() || !list.peek()?.runs.some((r) => r.status === "running")) return;
+    const told = await ask<{ questions: Question[] }>("questions").catch(() => null), l = list.peek();
+    if (!told || !l) return;
+    const first = new Map([...told.questions].reverse().map((q) => [q.key, { step: q.step, text: q.text || about(q) }]));
+    if (l.runs.some((r) => r.asks || first.has(r.key))) list.set({ ...l, runs: l.runs.map((r) => ({ ...r, asks: r.status === "running" ? first.get(r.key) : undefined })) });
+  };
+  const wondering = setInterval(() => void wonder(), 3000);
+  ended(() => clearInterval(wondering));
   const counted = setInterval(() => void fill(), 1000);
   ended(() => clearInterval(counted));
 
@@ -124,6 +135,7 @@ function row(first: Line): [HTMLElement, (r: Line) => void] {
     }),
     h("td", { class: "steps" }, () => bar(r())),
     h("td", { class: "at" }, () => [r().failed_at && h("a", { href: runAddress(first.key, r().failed_at) }, r().failed_at),
+      r().asks ? h("small", { title: r().asks!.text }, "asks a person: ", h("a", { href: questionAddress(first.key, r().asks!.step) }, r().asks!.text)) :
       r().waits ? h("small", null, h("a", { href: runAddress(first.key, r().waits!.step) }, r().waits!.step), ` waits for a worker of ${r().waits!.tool} for `, () => r().waits ? span(last() - Date.parse(r().waits!.since)) : "") :
       r().status === "running" && r().doing && h("small", null, h("a", { href: runAddress(first.key, r().doing) }, r().doing), () => r().since && ` for ${span(last() - Date.parse(r().since!))}`)]),
     h("td", { class: "when", title: moment(first.submitted) }, () => (at(), ago(first.submitted))),

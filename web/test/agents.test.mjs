@@ -88,7 +88,8 @@ test("something is said to an agent, and its round interrupted, by keyboard alon
   await page.locator(".rows .step", { hasText: "round 0: when" }).filter({ hasText: "cancelled" }).waitFor();
   await page.reload();
   await words.locator("h4", { hasText: /^Round 1$/ }).waitFor();
-  await page.locator(".note a", { hasText: "And where?" }).click();
+  await page.goto(stack.url + "/?q=talk");
+  await page.locator("tbody tr small", { hasText: "asks a person: And where?" }).getByRole("link").click();
   await page.getByLabel("Answer, as JSON").fill('"here"');
   await page.getByRole("button", { name: "Answer", exact: true }).click();
   await page.locator(".note", { hasText: "It was" }).waitFor();
