@@ -115,8 +115,13 @@ func nobody(nc *nats.Conn, subject string, err error) error {
 		f.Cause = err
 		return f
 	}
-	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject).
-		WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")
+	f := fault.New(fault.NotReady, "no orchestrator answers on %s", subject)
+	if errors.Is(err, nats.ErrNoResponders) {
+		f = f.WithHint("start one: stepjet dev, or stepjet orchestrator --url …; the client may also lack the right to publish there")
+	} else { // somebody listens there, or the server would say so
+		f.Message += " in time"
+		f = f.WithHint("ask again in a moment: the one that listens there is busy or stands still, or what was asked for is large; the client may also lack the right to publish there")
+	}
 	f.Cause = err
 	return f
 }

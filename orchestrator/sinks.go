@@ -31,7 +31,8 @@ type sinks struct {
 }
 
 // sinkPatience is how long the end of a run waits for sinks that don't answer, all together; soonPatience is how long what goes on
-// tries, before it leaves them to that.
+// tries to send one object, before it leaves that and all behind it to who comes next. Of many it may take long for all, where
+// each is slow: they wait for nobody who goes on.
 const (
 	sinkPatience = 10 * time.Second
 	soonPatience = 2 * time.Second
@@ -85,9 +86,7 @@ func (s *sinks) soon(r *run, of machine.Call) {
 			}
 		})
 		if err == nil { // else the end of the run makes sure
-			ctx, cancel := context.WithTimeout(ctx, soonPatience)
 			send(ctx, name, all)
-			cancel()
 		}
 		s.post(over)
 	})
@@ -125,6 +124,10 @@ func (s *sinks) sender(r *run, last bool) (send func(ctx context.Context, name s
 		r.agents.sent = &doneBefore[string]{}
 	}
 	known, id, generation, bucket := r.agents.sent, r.id, r.generation, r.bucket()
+	patience := soonPatience
+	if last {
+		patience = sinkPatience
+	}
 	of := observedRun(id, generation, r.trace)
 	sent = func(o *agents.Sent) bool {
 		for n := range o.To {
@@ -143,7 +146,9 @@ func (s *sinks) sender(r *run, last bool) (send func(ctx context.Context, name s
 				if known.has(x.message()) {
 					continue
 				}
-				kept, err := s.send(ctx, &x)
+				one, cancel := context.WithTimeout(ctx, patience)
+				kept, err := s.send(one, &x)
+				cancel()
 				if err != nil && (s.ctx.Err() != nil || !last && fault.As(err).Retryable) {
 					return // whoever comes next sends it
 				}

@@ -39,6 +39,10 @@ var mutants = append([]mutant{
 		"orchestrator/decider.go", "		if _, there := dc.under[a]; there {\n", "		if false {\n", "./orchestrator", "BegunAnew",
 	},
 	{
+		"sinks-in-all", "a slow sink is left because there are many objects",
+		"orchestrator/sinks.go", "one, cancel := context.WithTimeout(ctx, patience)\n				kept, err := s.send(one, &x)\n				cancel()\n", "if len(all) > 3 && n == 0 && o.Step == all[3].Step {\n					return\n				}\n				_ = patience\n				kept, err := s.send(ctx, &x)\n", "./orchestrator", "SlowSinks",
+	},
+	{
 		"message-id", "a record is sent with a message id",
 		"kv/account_create.go", "	s.pub.send(&c.msg, c)\n	return c", "	h[headerMsgID] = []string{subject}\n	s.pub.send(&c.msg, c)\n	return c", "./kv ./orchestrator", "",
 	},
