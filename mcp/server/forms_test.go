@@ -203,6 +203,11 @@ func TestASessionHasSoManyForms(t *testing.T) {
 	for range 20 {
 		assert.Contains(t, <-over, `"running"`)
 	}
+	soon(t, 16, &p.asked, "sixteen are asked")
+	require.Eventually(t, func() bool { // all runs ask by now, however slow the machine is
+		all, err := w.stack.Client().Questions(t.Context(), "")
+		return err == nil && len(all) == 20
+	}, 20*time.Second, 5*time.Millisecond)
 	assert.Equal(t, 16, w.s.Forms())
 	assert.Equal(t, int32(16), p.asked.Load())
 }
