@@ -112,6 +112,11 @@ func placeOfList(raw []byte) string {
 	return "/"
 }
 
+// marked reports whether a text begins with a mark of UTF-8 or UTF-16, which editors and shells of Windows write.
+func marked(raw []byte) bool {
+	return bytes.HasPrefix(raw, []byte("\xef\xbb\xbf")) || bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff"))
+}
+
 func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
@@ -120,6 +125,10 @@ func splitDefinitions(raw []byte) ([]json.RawMessage, error) {
 		}
 		if broken := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(raw, new(any)), &broken) {
 			before := raw[:min(int(broken.Offset), len(raw))]
+			if marked(raw) {
+				return nil, fault.New(fault.InvalidTool, "no JSON: the text begins with a byte order mark").
+					WithHint("save it as UTF-8 without that mark")
+			}
 			return nil, fault.New(fault.InvalidTool, "no JSON, in line %d: %s", 1+bytes.Count(before, []byte("\n")), broken)
 		}
 		if json.Unmarshal(raw, &in) != nil || in.Tools == nil {

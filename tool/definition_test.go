@@ -137,6 +137,7 @@ func TestParseDefinitions(t *testing.T) {
 		`[{"name":"a"},{"name":""}]`:  "tool number 2: ",
 		`[{"name":"a"},{"name":"a"}]`: `1 and 2 are both named "a"`,
 		`[{"name":"a"},{"name":"b"]`:  "no JSON, in line 1: ",
+		"\xef\xbb\xbf" + `[]`:         "a byte order mark", "\xff\xfe[\x00]\x00": "a byte order mark",
 		"{\"tools\":[\n{\"name\":\"a\",\n\"x\":]}": "no JSON, in line 3: ",
 	} {
 		_, err := tool.ParseDefinitions([]byte(raw))

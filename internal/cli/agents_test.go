@@ -130,7 +130,7 @@ func TestAgents(t *testing.T) {
 
 	// The same run again is the one that was there, from a file, and quietly.
 	input := filepath.Join(t.TempDir(), "input.json")
-	require.NoError(t, os.WriteFile(input, []byte(`{"by": 0}`+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(input, []byte("\ufeff"+`{"by": 0}`+"\n"), 0o600))
 	stdout, stderr, code = execute(t, data, "", "agents", "run", "helper", "--run", "halves", "--input", "@"+input, "-q", "-o", "json")
 	require.Zero(t, code, stderr)
 	require.Empty(t, stderr)
@@ -263,6 +263,15 @@ func TestWhatIsNoAgent(t *testing.T) {
 	_, stderr, code = execute(t, data, "[{\n\"name\": }]", "agents", "apply", "-")
 	require.Equal(t, 2, code, stderr)
 	require.Contains(t, stderr, "no JSON, in line 2")
+}
+
+// An editor of Windows writes a mark before JSON that nobody sees.
+func TestAMarkBeforeDefinitionsIsNamed(t *testing.T) {
+	t.Parallel()
+	_, stderr, code := command(t, "\ufeff[]", "agents", "apply", "--dry-run", "-")
+	require.Equal(t, 2, code, stderr)
+	require.Contains(t, stderr, "standard input: no JSON: the text begins with a byte order mark")
+	require.Contains(t, stderr, "hint: save it as UTF-8 without that mark")
 }
 
 // What is said to an agent is told to its planner; one that is over hears nothing.

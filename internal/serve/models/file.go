@@ -67,7 +67,8 @@ func parse(raw []byte, env getenv) (*file, error) {
 			Model       json.RawMessage `json:"model"`
 		} `json:"tools"`
 	}
-	d := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(raw, []byte("\ufeff")))) // a mark that editors write counts for nothing
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // a mark that editors write counts for nothing
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
 		return nil, fault.New(fault.InvalidConfig, "%v", err)
