@@ -42,11 +42,27 @@ func (rp *reaper) withoutPlan(rec subjects.Record, r *run, e kv.Entry) {
 		// may count as new; then it is looked for.
 	case r == nil && rp.cursors.skipped[rec.Run.Partition()].stays(rp.clock.Now()):
 		// It has no plan. But an older one of its id may stand that was skipped, which goes with what goes of a later generation.
-		// So it is looked at once more when that has passed its grace.
-		rp.later(rp.cursors.skipped[rec.Run.Partition()].until.Sub(rp.clock.Now()), func() { rp.withoutPlan(rec, rp.runs.byID[rec.Run], e) })
+		rp.postpone(rec, e)
 	default:
 		rp.orphan(rec.Run, rec.Generation)
 	}
+}
+
+// postpone takes a record without a plan once more when what was skipped has passed its grace, as long as the same cursor reads
+// there. One that doesn't fit comes up again when the ledger is read anew.
+func (rp *reaper) postpone(rec subjects.Record, e kv.Entry) {
+	if rp.postponed >= maxOrphans {
+		return
+	}
+	rp.postponed++
+	partition, named := rec.Run.Partition(), kv.Entry{Subject: e.Subject, Seq: e.Seq}
+	from := rp.cursors.owned[partition]
+	rp.later(rp.cursors.skipped[partition].until.Sub(rp.clock.Now()), func() {
+		rp.postponed--
+		if rp.cursors.owned[partition] == from {
+			rp.withoutPlan(rec, rp.runs.byID[rec.Run], named)
+		}
+	})
 }
 
 // recent reports whether a record is of a generation that was skipped, and may be within its grace.

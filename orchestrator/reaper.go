@@ -33,11 +33,13 @@ type reaper struct {
 	orphans map[kv.Generation]*cursor
 	strays  map[stray]bool
 	unfree  map[kv.Generation]bool // orphans that are to go before their grace
-	busy    bool                   // orphans or strays are being purged
-	seeking *seeking
-	worth   uint64 // of how many records a mark more has to spare the reading
-	ticks   int
-	refused int // purges in a row that the ledger's life refused
+	// postponed is how many records without a plan wait for the grace of what was skipped.
+	postponed int
+	busy      bool // orphans or strays are being purged
+	seeking   *seeking
+	worth     uint64 // of how many records a mark more has to spare the reading
+	ticks     int
+	refused   int // purges in a row that the ledger's life refused
 }
 
 const (

@@ -302,3 +302,41 @@ func TestPartitionsAreDividedByWhatIsOver(t *testing.T) {
 	require.Equal(t, []startsAt{{[]int{2}, 9_900}, {[]int{4, 1}, 9_950}}, of(3, 0, 1, 2, 4))
 	require.Empty(t, of(3, 0))
 }
+
+// What a forged record names is known of the life of the ledger that its cursor reads, and of no other; and of many forged records
+// only some are kept.
+func TestWhatIsPostponedGoesWithItsCursor(t *testing.T) {
+	t.Parallel()
+	r := newReaping()
+	id := subjects.NewRun("t", "skipped")
+	p := id.Partition()
+	r.cursors.skipped[p].below, r.cursors.skipped[p].until, r.time = 50, noon.Add(time.Minute), noon
+	forged := func(generation, seq uint64) {
+		e := kv.Entry{Subject: subjects.StopRecord(id, generation, 1), Seq: seq}
+		rec, ok := subjects.ParseRecord(e.Subject)
+		require.True(t, ok)
+		r.withoutPlan(rec, nil, e)
+	}
+	graceOver := func(timer int) {
+		r.time = noon.Add(time.Minute)
+		r.timers[timer]()
+		for _, x := range r.mail.take(nil) {
+			x.do()
+		}
+	}
+	forged(55, 61)
+	require.Len(t, r.timers, 1)
+	again := *r.cursors.owned[p]
+	r.cursors.owned[p] = &again
+	graceOver(0)
+	require.Empty(t, r.orphans)
+
+	r.time = noon
+	r.postponed = maxOrphans - 1
+	forged(56, 62)
+	forged(57, 63)
+	require.Len(t, r.timers, 2)
+	graceOver(1)
+	require.Len(t, r.orphans, 1, "with its own cursor it is taken")
+	require.Equal(t, maxOrphans-1, r.postponed)
+}
