@@ -25,12 +25,13 @@ func userName(getenv func(string) string) string {
 	return "stepjet"
 }
 
-// answerCommand is the command that answers a question.
-func answerCommand(q *outcome.Question) string {
+// answerCommand is the command that answers a question. where are the arguments that lead to its run.
+func answerCommand(q *outcome.Question, where string) string {
 	of := q.Run + " " + q.Step
 	if followsAnother(q) {
 		of += " --digest " + q.Digest
 	}
+	of += where
 	if q.Kind == outcome.Ask {
 		return "stepjet questions answer " + of + " VALUE"
 	}

@@ -187,13 +187,13 @@ func (a asking) notAsked(ctx context.Context, s *session, run, step string, othe
 	switch x := lastAsked(doc, step); {
 	case x != nil && !x.Waits:
 		return fault.New(fault.AlreadyFinished, "%s", amendmentLine(x)).
-			WithHint("that stands; see what came of it: stepjet get %s", run)
+			WithHint("that stands; see what came of it: stepjet get %s%s", run, s.arguments(a.app))
 	case answer != nil && x == nil:
 		return fault.New(fault.AlreadyFinished, "%s was %s", what, answeredLine(answer)).
-			WithHint("that stands; see what came of it: stepjet get %s", run)
+			WithHint("that stands; see what came of it: stepjet get %s%s", run, s.arguments(a.app))
 	case status.Terminal():
 		return fault.New(fault.AlreadyFinished, "%s is %s, and waits for no answer", what, status).
-			WithHint("see how it ended: stepjet get %s --step %s", run, step)
+			WithHint("see how it ended: stepjet get %s --step %s%s", run, step, s.arguments(a.app))
 	}
 	return otherwise
 }
@@ -236,10 +236,11 @@ func (a asking) writeQuestion(q *outcome.Question) error {
 		line("then", q.OnTimeout)
 	}
 	line("digest", q.Digest)
+	where := asTyped(argumentsOf(a.app))
 	if q.Step == subjects.RootScope {
-		line("its steps", "stepjet get "+q.Run+", stepjet graph "+q.Run)
+		line("its steps", "stepjet get "+q.Run+where+", stepjet graph "+q.Run+where)
 	}
-	line("to answer", answerCommand(q))
+	line("to answer", answerCommand(q, where))
 	t.write(&b, "", 0)
 	writePart(&b, st, "schema", q.Schema)
 	writePart(&b, st, "choices", q.Choices)
@@ -461,7 +462,7 @@ func asked(ctx context.Context, a *app, s *session, run string, tell reporter) r
 			answered := fault.New(fault.NotFound, "the step %s waits for no answer any more", step)
 			return fault.As(asking{a}.notAsked(ctx, s, run, step, answered)).Message
 		},
-		Command: func(q *outcome.Question) string { return answerCommand(q) + s.arguments(a) },
+		Command: func(q *outcome.Question) string { return answerCommand(q, s.arguments(a)) },
 		Bold:    a.errStyle.bold, Dim: a.errStyle.dim,
 	})}
 }

@@ -64,9 +64,9 @@ func TestACommandToTypeNextHasItsTenant(t *testing.T) {
 		a.flags.tenant = a.defaultTenant()
 		require.Equal(t, want, argumentsOf(a))
 	}
-	a := &app{env: Env{Getenv: func(string) string { return "acme" }}}
-	a.flags.tenant = "default"
-	require.Equal(t, []string{"--tenant", "default"}, argumentsOf(a), "the environment has another one")
+	other := &app{env: Env{Getenv: func(string) string { return "acme" }}}
+	other.flags.tenant = "default"
+	require.Equal(t, []string{"--tenant", "default"}, argumentsOf(other), "the environment has another one")
 	for _, show := range []func(doc *outcome.Run) string{
 		func(doc *outcome.Run) string {
 			a, out, _ := paper("text")
@@ -93,4 +93,9 @@ func TestACommandToTypeNextHasItsTenant(t *testing.T) {
 		}
 		require.Regexp(t, `stepjet [a-z ]*helped .* --tenant acme`, show(doc))
 	}
+	a, out, _ := paper("text")
+	a.flags.tenant = "acme"
+	require.NoError(t, asking{a}.writeQuestion(&outcome.Question{Run: "r", Step: subjects.RootScope, Kind: outcome.Approval, Digest: "d"}))
+	require.Contains(t, out.String(), "stepjet get r --tenant acme, stepjet graph r --tenant acme\n")
+	require.Regexp(t, `stepjet approve r \S+ --tenant acme, or stepjet reject r \S+ --tenant acme\n`, out.String())
 }
