@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stepjet/stepjet/agent/parts"
@@ -36,7 +35,7 @@ type asked struct {
 	model.Model
 	key   string
 	api   api
-	plain sync.Map // the schemas that it takes none of answers by, as it has said
+	plain refusedSchemas // by these it is asked in words
 }
 
 // api posts a body to a provider and returns the events of the response. The hook sees the response first.
@@ -167,12 +166,11 @@ func readKey(e model.Endpoint, getenv func(string) (string, bool)) (string, erro
 // ask sends a request to one model and reads the answer.
 func (c *Caller) ask(ctx context.Context, m *asked, r *model.Request) (a *model.Answer, err error) {
 	schema := r.Schema()
-	_, plain := m.plain.Load(schema)
-	p := model.Prepare(r, m.Model, plain)
+	p := model.Prepare(r, m.Model, m.plain.has(schema))
 	a, err = c.kept(ctx, m, p)
 	var f *model.Failure
 	if p.Structured && errors.As(err, &f) && f.Kind == model.Invalid && f.AboutSchema() {
-		m.plain.Store(schema, nil) // from now on it is asked in words, for an answer by this one: others may be taken
+		m.plain.add(schema) // from now on it is asked in words, for an answer by this one: others may be taken
 		return c.kept(ctx, m, model.Prepare(r, m.Model, true))
 	}
 	return a, err

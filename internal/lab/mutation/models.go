@@ -59,6 +59,10 @@ var ofModels = []mutant{
 		"model/reader.go", "	if a.early != nil && a.early.write(text) {", "	if a.early != nil && a.early.write(text) && text == \"\" {", "./model", "AResponseIsSureEarly",
 	},
 	{
+		"model-schemas-kept", "schemas that a model refuses are remembered without bound",
+		"model/provider/refused.go", "		delete(s.all, s.order[s.next])\n", "", "./model/provider", "TheLastRefusedSchemas",
+	},
+	{
 		"model-cache-unmarked", "Anthropic's models are not told what to keep in their prompt cache",
 		"model/anthropic.go", "			messages[i].mark()\n", "", "./model", "Bodies|PartsAreMarked",
 	},
