@@ -115,7 +115,7 @@ func TestAToolAsksInTheMiddleOfACall(t *testing.T) {
 	for _, again := range []*outcome.Question{q, {Run: "r", Step: "a", Kind: outcome.Ask}} {
 		stands, err := s.client.Answer(ctx(t), again, json.RawMessage(`"12A"`), client.Answer{By: "ann"})
 		require.NoError(t, err, "so it is once the run is over")
-		require.Equal(t, done.Steps[0].Answers[0], stands)
+		require.Equal(t, &client.Answered{Answered: *done.Steps[0].Answers[0], Already: true}, stands)
 		_, err = s.client.Reject(ctx(t), again, client.Answer{})
 		require.Equal(t, fault.Conflict, fault.CodeOf(err), "%v", err)
 	}
