@@ -80,10 +80,11 @@ func (c *Client) Question(ctx context.Context, run, step string) (*outcome.Quest
 
 // Approve lets what a question shows begin. The question says which: an answer to one that is not asked any more, or
 // shows something else now, counts for nothing. It returns once the answer stands; asking twice is asking once, also
-// once the run is over: of several that say the same one counts, and all others are told that it stood Already. A question without a digest is none that is open: to it nothing is answered, and what stands of
-// the last that was asked under its step is returned where it says the same. Errors: Conflict where something else
-// stands or is asked, Overtaken for an amendment that can't be made any more, InvalidArguments, InvalidValue, TooLarge,
-// Permission, AlreadyFinished, NotFound, NotReady where no orchestrator answers.
+// once the run is over: of several that say the same one counts, and all others are told that it stood Already. A
+// question without a digest is none that is open: to it nothing is answered, and what stands of the last that was asked
+// under its step is returned where it says the same. Errors: Conflict where something else stands or is asked, Overtaken
+// for an amendment that can't be made any more, InvalidArguments, InvalidValue, TooLarge, Permission, AlreadyFinished,
+// NotFound, NotReady where no orchestrator answers.
 func (c *Client) Approve(ctx context.Context, q *outcome.Question, a Answer) (*Answered, error) {
 	return c.answer(ctx, q, wire.Answer{Decision: wire.Approve, Arguments: a.Arguments, Reason: a.Reason, By: a.By})
 }

@@ -19,12 +19,12 @@ import (
 type decider struct {
 	*env
 	times *ledgerTime
-	// under is what is being decided: where the server is slow, a sweep that began it anew each time would make it slower.
-	under map[subjects.Attempt]struct{}
+	// deciding is what is under way: where the server is slow, a sweep that began it anew each time would make it slower.
+	deciding map[subjects.Attempt]struct{}
 }
 
 func newDecider(e *env, times *ledgerTime) *decider {
-	return &decider{env: e, times: times, under: map[subjects.Attempt]struct{}{}}
+	return &decider{env: e, times: times, deciding: map[subjects.Attempt]struct{}{}}
 }
 
 // fail records that an attempt failed before any worker had it.
@@ -55,10 +55,10 @@ func (dc *decider) decide(r *run, all []machine.Decide) {
 	var list []withdrawn
 	for _, d := range all {
 		a := r.attempt(d.Call, d.Attempt)
-		if _, there := dc.under[a]; there {
+		if _, there := dc.deciding[a]; there {
 			continue
 		}
-		dc.under[a] = struct{}{}
+		dc.deciding[a] = struct{}{}
 		sent := r.step(d.Step).Plan == nil && !r.holds(machine.Dispatch{Call: d.Call, Attempt: d.Attempt})
 		list = append(list, withdrawn{a, r.shard(d.Step), sent, d.Error})
 	}
@@ -69,7 +69,7 @@ func (dc *decider) decide(r *run, all []machine.Decide) {
 	dc.job(func(ctx context.Context) {
 		defer dc.post(func() {
 			for _, x := range list {
-				delete(dc.under, x.attempt)
+				delete(dc.deciding, x.attempt)
 			}
 		})
 		if dc.createAll(ctx, list, trace) {

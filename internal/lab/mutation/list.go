@@ -36,7 +36,7 @@ var mutants = append([]mutant{
 	},
 	{
 		"decided-anew", "a sweep begins anew what is being decided",
-		"orchestrator/decider.go", "		if _, there := dc.under[a]; there {\n", "		if false {\n", "./orchestrator", "BegunAnew",
+		"orchestrator/decider.go", "		if _, there := dc.deciding[a]; there {\n", "		if false {\n", "./orchestrator", "BegunAnew",
 	},
 	{
 		"sinks-in-all", "a slow sink is left because there are many objects",
