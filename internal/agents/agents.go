@@ -254,7 +254,7 @@ func planOf(t Terminal, name, input string) ([]byte, error) {
 		if raw, err = t.Read(file, maxInput); err != nil {
 			return nil, err
 		}
-		raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // a mark that editors write counts for nothing
+		raw = text.Unmarked(raw)
 		from = "the input in " + file
 	}
 	if len(raw) >= maxInput {

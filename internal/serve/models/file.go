@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/stepjet/stepjet/fault"
+	"github.com/stepjet/stepjet/internal/text"
 	"github.com/stepjet/stepjet/model"
 	"github.com/stepjet/stepjet/model/provider"
 	"github.com/stepjet/stepjet/subjects"
@@ -67,7 +68,7 @@ func parse(raw []byte, env getenv) (*file, error) {
 			Model       json.RawMessage `json:"model"`
 		} `json:"tools"`
 	}
-	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // a mark that editors write counts for nothing
+	raw = text.Unmarked(raw)
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
